@@ -1,0 +1,169 @@
+"""One line of records.jsonl: everything that is known of one finished sample.
+
+Knows: the shape of a record and what of it enters the digest. Must not know: how any of it came about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Outcome = Literal["answered", "generation_failed", "context_overflow", "judge_error"]
+Flag = Literal["no_sentence", "no_citation", "cut_by_limit", "forced_final", "evidence_cut", "no_citation_needed"]
+
+
+class Row(BaseModel):
+    """Base of what is stored: frozen, and a foreign key is an error (a record of another version is not guessed at)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Usage(Row):
+    """Tokens as the server counted them; zeros where it does not say. `calls` counts finished HTTP exchanges."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum, field by field."""
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+
+
+class ToolCallRow(Row):
+    """One tool call of one round. `arguments` is the string that the model wrote, whatever it was."""
+
+    name: str
+    arguments: str
+    text: str
+    """What the model read (without the per-run delimiter)."""
+    pages: tuple[int, ...] = ()
+    """Citation numbers of the pages this call showed, in order."""
+    failure: str | None = None
+    """The kind of a failed call (tools.tool.FailureKind), None for a successful one."""
+    neutralised: int = 0
+    """How many forged tags and special tokens were made harmless in `text`."""
+
+
+class RoundRow(Row):
+    """One assistant message and the tool calls it asked for."""
+
+    reasoning: str | None = None
+    content: str | None = None
+    finish_reason: str | None = None
+    calls: tuple[ToolCallRow, ...] = ()
+    forced: bool = False
+    """True for the extra call that asks for the final answer with tools off."""
+
+
+class PieceRow(Row):
+    """A piece of evidence: exactly what was shown, and where it stands."""
+
+    kind: str
+    text: str
+    body_sha256: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+class PageRow(Row):
+    """One numbered page with its evidence. `evidence` empty = nothing of it was seen; `n_failed` counts failed calls."""
+
+    number: int
+    url: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    evidence: tuple[PieceRow, ...] = ()
+    n_failed: int = 0
+
+
+class VerdictRow(Row):
+    """What a judge said. `label` None = no verdict, and `failure` says why (parse, api, overflow)."""
+
+    label: str | None
+    reason: str = ""
+    raw: str = ""
+    attempts: int = 1
+    failure: str | None = None
+    prompt_sha256: str = ""
+
+
+class UnitRow(Row):
+    """One judge unit with its verdict. `sentences` are the indices (from 0) that share it; `number` only for relevance."""
+
+    kind: Literal["support", "relevance", "need"]
+    sentences: tuple[int, ...]
+    number: int | None = None
+    verdict: VerdictRow
+
+
+class ScoreRow(Row):
+    """Citation score of one answer; exact fractions as text ("1/2"), None where nothing can be said."""
+
+    recall: str | None
+    precision: str | None
+    f1: str | None
+    f1_bounds: tuple[str, str] | None = None
+    recall_bounds: tuple[str, str] | None = None
+    precision_bounds: tuple[str, str] | None = None
+    sentence_scores: tuple[str | None, ...] = ()
+    citation_scores: tuple[tuple[str | None, ...], ...] = ()
+
+
+class Record(Row):
+    """A finished sample. `usage`, `seconds` and `started` stay out of the digest."""
+
+    sample_id: str
+    repeat: int = 0
+    task_type: str | None = None
+    question: str
+    reference: str | None = None
+    sources: tuple[str, ...] = ()
+    outcome: Outcome
+    outcome_reason: str = ""
+    flags: tuple[Flag, ...] = ()
+    dialect: str = "tags"
+    answer: str | None = None
+    finish_reason: str | None = None
+    rounds: tuple[RoundRow, ...] = ()
+    pages: tuple[PageRow, ...] = ()
+    consistency: VerdictRow | None = None
+    units: tuple[UnitRow, ...] = ()
+    score: ScoreRow | None = None
+    """None for a context overflow (left out of the citation denominator)."""
+    source_found: bool | None = None
+    source_cited: bool | None = None
+    model_usage: Usage = Field(default_factory=Usage)
+    judge_usage: Usage = Field(default_factory=Usage)
+    started: str = ""
+    seconds: float = 0.0
+
+
+NOT_IN_DIGEST = {"model_usage", "judge_usage", "started", "seconds"}
+
+
+def digest(records: Iterable[Record]) -> str:
+    """`sha256:…` over the records in canonical form, sorted by (sample, repeat); times and usage stay out.
+
+    Two runs with the same digest saw the same pages, wrote the same answers and got the same verdicts.
+    """
+    lines = sorted(
+        (record.sample_id, record.repeat, canonical(record).encode("utf-8", "surrogatepass")) for record in records
+    )
+    total = hashlib.sha256()
+    for _, _, line in lines:
+        total.update(line + b"\n")
+    return f"sha256:{total.hexdigest()}"
+
+
+def canonical(record: Record) -> str:
+    """The record as JSON with sorted keys, without what may differ between equal runs."""
+    return json.dumps(
+        record.model_dump(mode="json", exclude=NOT_IN_DIGEST), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    )
