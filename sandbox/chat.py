@@ -5,7 +5,8 @@ Knows: the values that pass between loop, judging and the model client. Must not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -13,6 +14,43 @@ from sandbox.record import Usage
 
 Message = Mapping[str, object]
 """A chat-completions message as it is sent."""
+
+
+class Conversation:
+    """A growing list of messages, each serialised once, when it is added.
+
+    The request of round 30 repeats the 60 messages before it; serialising them anew makes a session quadratic.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages: list[Message] = []
+        self._encoded: list[bytes] = []
+        for message in messages:
+            self.append(message)
+
+    def append(self, message: Message) -> None:
+        """Add a message at the end."""
+        self._messages.append(message)
+        self._encoded.append(encode(message))
+
+    def encoded(self) -> bytes:
+        """The messages as they stand in a request: JSON objects joined by commas."""
+        return b",".join(self._encoded)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+
+def encode(value: object) -> bytes:
+    """JSON in UTF-8 with readable Japanese; lone surrogates, which UTF-8 cannot hold, are escaped."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
 
 ModelFailureKind = Literal["context_overflow", "api_error", "empty_reply", "bad_reply"]
 
@@ -53,7 +91,7 @@ class ChatModel(Protocol):
 
     async def chat(
         self,
-        messages: Sequence[Message],
+        messages: Conversation,
         *,
         tools: Sequence[Mapping[str, object]] = (),
         response_format: Mapping[str, object] | None = None,

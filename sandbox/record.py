@@ -148,22 +148,41 @@ class Record(Row):
 NOT_IN_DIGEST = {"model_usage", "judge_usage", "started", "seconds"}
 
 
+class Digest:
+    """Takes finished records in any order and holds 32 bytes of each, so that a run of any size can be summed up."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, int, bytes]] = []
+
+    def add(self, record: Record) -> None:
+        """Take one record."""
+        line = canonical(record).encode("utf-8", "surrogatepass")
+        self._lines.append((record.sample_id, record.repeat, hashlib.sha256(line).digest()))
+
+    def value(self) -> str:
+        """`sha256:…` over the hashes of the canonical records taken so far, sorted by (sample, repeat)."""
+        total = hashlib.sha256()
+        for _, _, line_hash in sorted(self._lines):
+            total.update(line_hash)
+        return f"sha256:{total.hexdigest()}"
+
+
 def digest(records: Iterable[Record]) -> str:
     """`sha256:…` over the records in canonical form, sorted by (sample, repeat); times and usage stay out.
 
     Two runs with the same digest saw the same pages, wrote the same answers and got the same verdicts.
     """
-    lines = sorted(
-        (record.sample_id, record.repeat, canonical(record).encode("utf-8", "surrogatepass")) for record in records
-    )
-    total = hashlib.sha256()
-    for _, _, line in lines:
-        total.update(line + b"\n")
-    return f"sha256:{total.hexdigest()}"
+    total = Digest()
+    for record in records:
+        total.add(record)
+    return total.value()
 
 
 def canonical(record: Record) -> str:
     """The record as JSON with sorted keys, without what may differ between equal runs."""
     return json.dumps(
-        record.model_dump(mode="json", exclude=NOT_IN_DIGEST), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+        record.model_dump(mode="json", exclude=NOT_IN_DIGEST),
+        ensure_ascii=False,
+        sort_keys=True,
+        separators=(",", ":"),
     )

@@ -32,10 +32,12 @@ class SetupError(Exception):
 class ToolFailure(Exception):
     """A tool call that failed: one line for the model. It adds no citation number and no evidence."""
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str, url: str | None = None) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
         self.message = message
+        self.url = url
+        """The page that could not be had, where the call was about one: the ledger counts its failed observations."""
 
 
 class Arguments(BaseModel):

@@ -1,0 +1,39 @@
+"""Tool calls that a model or its server left in the content instead of the field made for them.
+
+Knows: the shapes seen in real output. Must not know: what becomes of such an answer (it is scored as it stands; the flag
+`call_in_content` names it).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import cast
+
+MARKUP = re.compile(
+    r"<tool_call>|<\|tool_call|<\|tool_calls_section_begin\|>|<\|channel\|>commentary to=|\[TOOL_CALLS\]|<function="
+    r"|<\|python_tag\|>|<tool▁call|<｜tool▁calls"
+)
+FENCE = re.compile(r"\A\s*(?:```(?:json|tool_code)?\s*)?(\{.*\})\s*(?:```)?\s*\Z", re.DOTALL)
+
+
+def leaked_call(content: str) -> bool:
+    """True where the content holds tool-call markup, or is nothing but one JSON call (fenced or bare).
+
+    A JSON object counts only with a string `name` and an object of `arguments` or `parameters`: a package.json in a
+    code fence is an answer, not a call.
+    """
+    if MARKUP.search(content):
+        return True
+    found = FENCE.match(content)
+    if found is None:
+        return False
+    try:
+        value: object = json.loads(found.group(1))
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(value, dict):
+        return False
+    call = cast(dict[str, object], value)
+    arguments = call.get("arguments", call.get("parameters"))
+    return isinstance(call.get("name"), str) and isinstance(arguments, dict)

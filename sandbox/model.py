@@ -1,0 +1,324 @@
+"""The model client: one chat completion over the OpenAI protocol, with every failure classified.
+
+Knows: the request body, the reply's fields, retries. Must not know: tools, citations, judging, where bytes are recorded.
+
+The SDK's typed `create` costs 3 ms of CPU per call and grows with the conversation; its low-level `post` keeps auth,
+headers and unknown fields at a fifth of that. Messages arrive serialised (`Conversation`), so a request is a join.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import httpx2
+from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
+
+from sandbox.chat import Conversation, ModelFailure, Reply, ToolCall, encode
+from sandbox.faults import classify
+from sandbox.record import Usage
+from sandbox.settings import JudgeSettings, ModelSettings
+from tools.tool import SetupError
+
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+"""vLLM before 0.12, llama.cpp and DeepSeek say the first, newer vLLM and OpenRouter the second."""
+
+Json = Mapping[str, object]
+MAX_HEADS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """How one model is asked: everything of a request but messages and tools."""
+
+    name: str
+    fixed: Json
+    max_output_field: str
+    max_output_tokens: int
+    context_tokens: int | None
+    shrink: bool
+    retries: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What `/v1/models` told; None where it does not say."""
+
+    models: tuple[str, ...] = ()
+    max_model_len: int | None = None
+    owned_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    start: bytes
+    tools: Sequence[Json]
+    response_format: Json | None
+
+
+@dataclass(slots=True)
+class ModelClient:
+    """A `ChatModel` over HTTP. `sleep` is passed in so that tests need not wait."""
+
+    client: AsyncOpenAI
+    endpoint: Endpoint
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict)
+    _formats_refused: bool = False
+
+    async def chat(
+        self,
+        messages: Conversation,
+        *,
+        tools: Sequence[Json] = (),
+        response_format: Json | None = None,
+    ) -> Reply:
+        """One finished completion; see `ChatModel.chat`."""
+        max_output = self.endpoint.max_output_tokens
+        failed = Usage()
+        delay_s = 1.0
+        tries = 0
+        while True:
+            asked_format = None if self._formats_refused else response_format
+            body = self._body(messages, tools, asked_format, max_output)
+            response = await self._post(body)
+            if response is not None and response.status_code < 400:
+                return self._check_room(parse(response.content, failed))
+            failed += Usage(calls=1)
+            if response is None:
+                action, message, wait_s = "retry", "no answer (connection lost or timed out)", None
+            else:
+                fault = classify(
+                    response.status_code,
+                    response.content,
+                    response.headers.get("retry-after"),
+                    asked_format=asked_format is not None,
+                )
+                action, message, wait_s = fault.action, fault.message, fault.retry_after_s
+                if action == "overflow":
+                    room = _room(fault.context_tokens or self.endpoint.context_tokens, fault.prompt_tokens)
+                    if self.endpoint.shrink and room is not None and 0 < room < max_output:
+                        max_output = room
+                        continue
+                    raise ModelFailure("context_overflow", message, failed)
+            if action == "stop":
+                raise SetupError(f"{self.endpoint.name}: {message}")
+            if action == "without_format":
+                self._formats_refused = True
+                continue
+            if action == "fail":
+                raise ModelFailure("api_error", message, failed)
+            tries += 1
+            if tries > self.endpoint.retries:
+                await self._stop_if_unreachable(message)
+                raise ModelFailure("api_error", f"{message} (after {tries} tries)", failed)
+            # Full jitter keeps 256 sessions from coming back in the same instant.
+            await self.sleep(wait_s if wait_s is not None else random.uniform(0.5, 1.0) * delay_s)
+            delay_s = min(delay_s * 2, 60.0)
+
+    async def facts(self) -> ServerFacts:
+        """What the server says of itself. Raises SetupError where nobody answers or the key is refused."""
+        try:
+            response = await self.client.get("/models", cast_to=httpx2.Response, options={"timeout": 30.0})
+        except APIStatusError as error:
+            if error.status_code in (401, 403):
+                fault = classify(error.status_code, error.response.content, None, asked_format=False)
+                raise SetupError(f"{self.endpoint.name}: {fault.message}") from error
+            return ServerFacts()
+        except APIConnectionError as error:
+            raise SetupError(
+                f"cannot reach the server of {self.endpoint.name} at {self.client.base_url}: "
+                f"{_cause(error)}. Is it running, and is --base-url right?"
+            ) from error
+        return read_facts(response.content, self.endpoint.name)
+
+    async def _post(self, body: bytes) -> httpx2.Response | None:
+        """The response whatever its status; None where there was none."""
+        try:
+            return await self.client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                content=body,
+                options={"headers": {"content-type": "application/json"}, "timeout": self.endpoint.timeout_s},
+            )
+        except APIStatusError as error:
+            return error.response
+        except (APIConnectionError, APITimeoutError):
+            return None
+
+    async def _stop_if_unreachable(self, message: str) -> None:
+        """A server that no longer answers at all is no fault of the sample: the run stops and can be continued."""
+        try:
+            await self.client.get("/models", cast_to=httpx2.Response, options={"timeout": 30.0})
+        except APIStatusError:
+            return
+        except APIConnectionError as error:
+            raise SetupError(
+                f"the server of {self.endpoint.name} at {self.client.base_url} stopped answering ({message}). "
+                "Start it again and repeat the same command: finished samples are kept."
+            ) from error
+
+    def _body(self, messages: Conversation, tools: Sequence[Json], response_format: Json | None, limit: int) -> bytes:
+        extra: dict[str, object] = {self.endpoint.max_output_field: limit}
+        if tools:
+            extra["tools"] = list(tools)
+        if response_format is not None:
+            extra["response_format"] = response_format
+        # Tools and formats are the same objects in every call of a run; their bytes are made once. The entry keeps
+        # them alive, so that an id cannot come to mean another object.
+        key = (id(tools), id(response_format), limit)
+        head = self._heads.get(key)
+        if head is None:
+            if len(self._heads) >= MAX_HEADS:
+                self._heads.clear()
+            start = encode({"model": self.endpoint.name, **self.endpoint.fixed, **extra})[:-1] + b',"messages":['
+            head = self._heads[key] = _Head(start, tools, response_format)
+        return head.start + messages.encoded() + b"]}"
+
+    def _check_room(self, reply: Reply) -> Reply:
+        """The published rule needs prompt + output limit within the context; some servers do not check it themselves."""
+        context = self.endpoint.context_tokens
+        needed = reply.usage.prompt_tokens + self.endpoint.max_output_tokens
+        if context is not None and needed > context and not self.endpoint.shrink:
+            raise ModelFailure(
+                "context_overflow",
+                f"prompt {reply.usage.prompt_tokens} + output limit {self.endpoint.max_output_tokens} > context {context}",
+                reply.usage,
+            )
+        return reply
+
+
+def model_endpoint(settings: ModelSettings, *, context_tokens: int | None, shrink: bool) -> Endpoint:
+    """How the model under test is asked. `context_tokens` None = nobody knows the server's maximum."""
+    fixed: dict[str, object] = settings.decode.model_dump(exclude={"omit", *settings.decode.omit})
+    kwargs: dict[str, object] = {"preserve_thinking": True} if settings.sends_preserve_thinking else {}
+    return Endpoint(
+        name=settings.name,
+        fixed=_with_extra(fixed, kwargs, settings.extra_body),
+        max_output_field=settings.max_output_field,
+        max_output_tokens=settings.max_output_tokens,
+        context_tokens=context_tokens,
+        shrink=shrink,
+        retries=settings.retries,
+        timeout_s=settings.timeout_s,
+    )
+
+
+def judge_endpoint(settings: JudgeSettings) -> Endpoint:
+    """How the judge is asked: temperature 0, thinking off unless wanted. Its own overflow comes from the server."""
+    kwargs: dict[str, object] = {"enable_thinking": settings.thinking}
+    return Endpoint(
+        name=settings.name,
+        fixed=_with_extra({"temperature": 0.0}, kwargs, settings.extra_body),
+        max_output_field=settings.max_output_field,
+        max_output_tokens=settings.max_output_tokens,
+        context_tokens=None,
+        shrink=False,
+        retries=settings.retries,
+        timeout_s=settings.timeout_s,
+    )
+
+
+def parse(body: bytes, failed: Usage | None = None) -> Reply:
+    """The first choice of a completion as a Reply. `failed` = exchanges before it, added to its usage.
+
+    Raises ModelFailure("bad_reply") for a body that is no completion (an HTML page, cut JSON, no choices).
+    """
+    before = failed or Usage()
+    try:
+        data: object = json.loads(body)
+    except ValueError as error:
+        raise ModelFailure("bad_reply", f"the reply is not JSON: {body[:120]!r}", before + Usage(calls=1)) from error
+    top = _mapping(data)
+    usage = before + _usage(_mapping(top.get("usage")))
+    choices = top.get("choices")
+    first = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    message = _mapping(first.get("message"))
+    if not message:
+        raise ModelFailure("bad_reply", "the reply holds no message", usage)
+    name = next((name for name in REASONING_FIELDS if isinstance(message.get(name), str)), None)
+    finish = first.get("finish_reason")
+    return Reply(
+        content=_content(message.get("content")),
+        finish_reason=finish if isinstance(finish, str) else None,
+        usage=usage,
+        tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
+        reasoning=str(message[name]) if name else None,
+        reasoning_field=name,
+    )
+
+
+def read_facts(body: bytes, model: str) -> ServerFacts:
+    """`/v1/models` of vLLM and SGLang (`max_model_len`) and llama.cpp (`meta.n_ctx`), read leniently."""
+    try:
+        data = _mapping(json.loads(body)).get("data")
+    except ValueError:
+        return ServerFacts()
+    rows = [_mapping(row) for row in data] if isinstance(data, list) else []
+    names = tuple(str(row["id"]) for row in rows if "id" in row)
+    mine = next((row for row in rows if row.get("id") == model), rows[0] if len(rows) == 1 else {})
+    length = mine.get("max_model_len") or _mapping(mine.get("meta")).get("n_ctx")
+    owner = mine.get("owned_by")
+    return ServerFacts(
+        models=names,
+        max_model_len=length if isinstance(length, int) and length > 0 else None,
+        owned_by=owner if isinstance(owner, str) else None,
+    )
+
+
+def _with_extra(fixed: dict[str, object], kwargs: dict[str, object], extra: Json) -> Json:
+    """The user's extra body wins; chat-template arguments are merged, so that one does not push out the other."""
+    merged = {**fixed, **extra}
+    template = {**kwargs, **_mapping(extra.get("chat_template_kwargs"))}
+    return {**merged, "chat_template_kwargs": template} if template else merged
+
+
+def _tool_calls(value: object) -> list[ToolCall]:
+    calls: list[ToolCall] = []
+    for item in value if isinstance(value, list) else []:
+        call = _mapping(item)
+        function = _mapping(call.get("function"))
+        arguments = function.get("arguments")
+        # Some servers send the arguments as an object although the protocol says string.
+        text = arguments if isinstance(arguments, str) else encode(arguments).decode()
+        calls.append(ToolCall(str(call.get("id") or ""), str(function.get("name") or ""), text))
+    return calls
+
+
+def _content(value: object) -> str | None:
+    """The text; a list of content parts is joined, as the protocol allows for it."""
+    if isinstance(value, list):
+        parts = [_mapping(part).get("text") for part in value]
+        return "".join(part for part in parts if isinstance(part, str))
+    return value if isinstance(value, str) else None
+
+
+def _usage(value: Json) -> Usage:
+    def count(source: Json, name: str) -> int:
+        number = source.get(name)
+        return number if isinstance(number, int) and number > 0 else 0
+
+    return Usage(
+        calls=1,
+        prompt_tokens=count(value, "prompt_tokens"),
+        completion_tokens=count(value, "completion_tokens"),
+        reasoning_tokens=count(_mapping(value.get("completion_tokens_details")), "reasoning_tokens"),
+        cached_tokens=count(_mapping(value.get("prompt_tokens_details")), "cached_tokens"),
+    )
+
+
+def _mapping(value: object) -> Json:
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def _room(context: int | None, prompt: int | None) -> int | None:
+    return None if context is None or prompt is None else context - prompt
+
+
+def _cause(error: APIConnectionError) -> str:
+    return str(error.__cause__ or error) or type(error.__cause__ or error).__name__

@@ -1,0 +1,224 @@
+"""Every setting of a run: defaults as published, read from TOML, overridden by flags, written to run.toml.
+
+Knows: names, defaults, ranges and their sources. Must not know: how a setting is used. Secrets are never settings:
+only the *name* of the environment variable that holds a key is.
+
+Defaults of `tmg-cqa-tool`: tmg_cqa publication, sections “生成” and “Appendix”. (R) marks our own reading.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Literal, Self
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tools.tool import Language, SetupError
+
+BASELINE = "baseline"
+"""The embedded model and judge; what they score compares with nothing published."""
+
+DecodeField = Literal[
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty"
+]
+
+
+class Settings(BaseModel):
+    """Base of all settings groups: frozen; an unknown key is an error, so that a typing mistake cannot pass silently."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Decode(Settings):
+    """Sampling as sent. A field named in `omit` is not sent at all (for servers that refuse it)."""
+
+    temperature: float = Field(0.6, ge=0)
+    top_p: float = Field(0.95, gt=0, le=1)
+    top_k: int = 20
+    min_p: float = Field(0.0, ge=0, le=1)
+    repetition_penalty: float = Field(1.0, gt=0)
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    omit: tuple[DecodeField, ...] = ()
+
+
+class ModelSettings(Settings):
+    """The model under test and how it is asked."""
+
+    name: str = BASELINE
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    decode: Decode = Decode()
+    max_output_tokens: int = Field(16_384, ge=1)
+    """Per call, reasoning included."""
+    max_output_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    context_tokens: int = Field(262_144, ge=1)
+    """Upper limit of input and output together (R: 256k = 262,144); the server's own maximum wins where it is smaller."""
+    preserve_thinking: bool | None = None
+    """Sent as `chat_template_kwargs.preserve_thinking`; None = on for Qwen models, as published."""
+    extra_body: dict[str, object] = {}
+    timeout_s: float = Field(1_800, gt=0)
+    """Total time of one HTTP exchange: 16,384 tokens at 10 tokens/s are 27 minutes."""
+    retries: int = Field(4, ge=0, le=20)
+    """Further tries after a passing fault (429, 5xx, lost connection); deterministic errors are never tried again."""
+
+    @property
+    def sends_preserve_thinking(self) -> bool:
+        """Whether `preserve_thinking` is asked for."""
+        return "qwen" in self.name.lower() if self.preserve_thinking is None else self.preserve_thinking
+
+
+class JudgeSettings(Settings):
+    """The judge. Published: gemma-4-31b-it (BF16), temperature 0, thinking off, 2,048 output tokens."""
+
+    name: str = BASELINE
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    max_output_tokens: int = Field(2_048, ge=1)
+    max_output_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    thinking: bool = False
+    """Sent as `chat_template_kwargs.enable_thinking`."""
+    language: Language = "ja"
+    prompts: str | None = None
+    """Folder with prompt files of your own."""
+    attempts: int = Field(3, ge=1, le=10)
+    """Tries until a verdict can be read, all at temperature 0."""
+    max_evidence_chars: int = Field(200_000, ge=1_000)
+    extra_body: dict[str, object] = {}
+    timeout_s: float = Field(600, gt=0)
+    retries: int = Field(4, ge=0, le=20)
+    concurrency: int = Field(32, ge=1)
+    """Judge calls under way at once."""
+
+
+class SearchSettings(Settings):
+    """Where searches go. `local` also serves fetch and find from the corpus and never touches the network."""
+
+    engine: Literal["local", "brave", "brave-sdk"] = "brave"
+    corpus: str | None = None
+    count: int = Field(10, ge=1, le=20)
+    brave_key_env: str = "BRAVE_API_KEY"
+    brave_base_url: str = "https://api.search.brave.com"
+    brave_country: str = "JP"
+    brave_search_lang: str = "jp"
+    brave_ui_lang: str = "ja-JP"
+    brave_safesearch: Literal["off", "moderate", "strict"] = "moderate"
+    brave_interval_s: float = Field(1.1, ge=0)
+    """Least time between two requests, all sessions together (free tier: 1.1)."""
+
+
+class FetchSettings(Settings):
+    """How pages are fetched and shown."""
+
+    window_chars: int = Field(6_000, ge=500)
+    """Characters of a page shown per fetch; the model continues with `start`."""
+    timeout_s: float = Field(60, gt=0)
+    max_body_bytes: int = Field(50_000_000, ge=1_000)
+    robots: bool = True
+    host_interval_s: float = Field(1.0, ge=0)
+    domains: tuple[str, ...] = ()
+    """Allowed domain suffixes; empty = all."""
+    allow_loopback: bool = False
+    """Only for a corpus that you serve yourself."""
+
+
+class Limits(Settings):
+    """The agent loop's limits."""
+
+    rounds: int = Field(30, ge=0)
+    """Tool rounds; a round is one assistant message with at least one tool call (R)."""
+    calls_per_round: int = Field(32, ge=1)
+    """Calls beyond this in one message are answered with an error (R)."""
+    on_tight_context: Literal["fail", "shrink"] = "fail"
+    """`fail`: prompt + output limit over the context is a context overflow; `shrink`: the output limit is lowered (R)."""
+
+
+class CitationSettings(Settings):
+    """How answers are read and citations scored (scoring rules: citations.policy)."""
+
+    dialect: Literal["tags", "longcite", "plamo"] = "tags"
+    plamo_sentence: str = "sentence"
+    plamo_cite: str = "cite"
+    unseen_fetch: Literal["unnumbered", "number", "refuse"] = "unnumbered"
+    f1_only: bool = False
+
+
+class RunSettings(Settings):
+    """Everything that a run is made of."""
+
+    benchmark: str
+    data: str | None = None
+    fields: str | None = None
+    limit: int | None = Field(None, ge=1)
+    repeats: int = Field(1, ge=1)
+    concurrency: int = Field(32, ge=1)
+    language: Language = "ja"
+    model: ModelSettings = ModelSettings()
+    judge: JudgeSettings = JudgeSettings()
+    search: SearchSettings = SearchSettings()
+    fetch: FetchSettings = FetchSettings()
+    limits: Limits = Limits()
+    citations: CitationSettings = CitationSettings()
+
+    @model_validator(mode="after")
+    def _local_needs_corpus(self) -> Self:
+        if self.search.engine == "local" and not self.search.corpus and self.benchmark != "sample":
+            raise ValueError("--search local needs --corpus DIR (build one: pincite corpus build MANIFEST --out DIR)")
+        return self
+
+
+Overrides = dict[str, object]
+"""Dotted setting names and values, as flags give them: {"model.name": "qwen"}."""
+
+
+def resolve(benchmark: str, defaults: Overrides, file: Path | None, flags: Overrides) -> RunSettings:
+    """Settings of a run: the benchmark's defaults, then the TOML file, then the flags. Raises SetupError."""
+    tree: dict[str, object] = {"benchmark": benchmark}
+    for name, value in defaults.items():
+        _put(tree, name, value)
+    if file is not None:
+        _merge(tree, _read_toml(file))
+    for name, value in flags.items():
+        if value is not None:
+            _put(tree, name, value)
+    try:
+        return RunSettings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SetupError(f"setting {where}: {first['msg']}" if where else str(first["msg"])) from error
+
+
+def as_toml(settings: RunSettings) -> str:
+    """The resolved settings as TOML; None is left out (TOML has no null)."""
+    return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
+
+
+def _read_toml(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SetupError(f"cannot read the settings file {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SetupError(f"{file} is not valid TOML: {error}") from error
+
+
+def _put(tree: dict[str, object], name: str, value: object) -> None:
+    *groups, leaf = name.split(".")
+    for group in groups:
+        inner = tree.setdefault(group, {})
+        if not isinstance(inner, dict):
+            raise SetupError(f"setting {group}: expected a table")
+        tree = inner
+    tree[leaf] = value
+
+
+def _merge(tree: dict[str, object], new: dict[str, object]) -> None:
+    for key, value in new.items():
+        old = tree.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            _merge(old, value)
+        else:
+            tree[key] = value
