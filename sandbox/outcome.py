@@ -3,8 +3,8 @@
 Knows: outcomes, flags, one record's verdict and score. Must not know: sums, intervals, how an outcome came about.
 
 Read `COUNTING` first. The rules are those of the tmg_cqa publication; (R) marks our reading where it is silent:
-a failed generation counts as inconsistent and as citation F1 0 (R for the F1: the publication only says that it is not
-left out), an answer that overflowed the context is left out of the citation scores, an answer without a readable
+a failed generation counts as inconsistent and as citation F1 0 (R for the F1: the publication only says that it is
+not left out), an answer that overflowed the context is left out of the citation scores, an answer without a readable
 sentence or citation counts with F1 0, a verdict that is missing counts as 0 (R), with bounds.
 """
 
@@ -18,7 +18,7 @@ from typing import Literal
 from sandbox.record import Outcome, Record, ScoreRow
 
 Counting = Literal["as judged", "0", "left out"]
-"""`as judged`: the verdict's or score's own value, or 0 with bounds where it is missing. `0`: counted, as a failure."""
+"""`as judged`: the verdict's or score's own value, 0 with bounds where it is missing. `0`: counted, as a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ COUNTING: Mapping[Outcome, CountingRule] = {
 }
 
 UNPARSABLE = frozenset({"no_sentence", "no_citation"})
-"""Flags of a non-empty final answer whose markup gives nothing to score: precision and F1 are 0, whatever the verdicts."""
+"""Flags of a non-empty final answer with nothing to score: precision and F1 are 0, whatever the verdicts."""
 
 CONSISTENT = "consistent"
 

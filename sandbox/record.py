@@ -13,7 +13,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Outcome = Literal["answered", "generation_failed", "context_overflow", "judge_error"]
-Flag = Literal["no_sentence", "no_citation", "cut_by_limit", "forced_final", "evidence_cut", "no_citation_needed"]
+Flag = Literal[
+    "no_sentence",
+    "no_citation",
+    "cut_by_limit",
+    "forced_final",
+    "evidence_cut",
+    "no_citation_needed",
+    "call_in_content",
+]
 
 
 class Row(BaseModel):
