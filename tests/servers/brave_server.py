@@ -118,7 +118,7 @@ class BraveServer:
             "safesearch": params.get("safesearch", "moderate") in ("off", "moderate", "strict"),
         }
         fits |= {
-            flag: params.get(flag, "true") in ("true", "false", "1", "0")
+            flag: params.get(flag, "true").lower() in ("true", "false", "1", "0")
             for flag in ("spellcheck", "text_decorations", "extra_snippets")
         }
         errors = [_bad("query", name) for name, is_fit in fits.items() if not is_fit]
@@ -145,7 +145,7 @@ class BraveServer:
         shown = [_result(entry, params) for entry in ranked[first : first + count]]
         query: dict[str, object] = {
             "original": params["q"], "show_strict_warning": False, "is_navigational": False, "is_news_breaking": False,
-            "spellcheck_off": params.get("spellcheck") in ("false", "0"),
+            "spellcheck_off": not _is_on(params.get("spellcheck", "true")),
             "country": params.get("country", "us").lower(),
             "bad_results": not shown, "should_fallback": not shown, "postal_code": "", "city": "", "header_country": "",
             "more_results_available": first + count < len(ranked), "state": "",
@@ -239,7 +239,7 @@ def _handler(server: BraveServer) -> type[BaseHTTPRequestHandler]:
 
 def _result(entry: Entry, params: dict[str, str]) -> dict[str, object]:
     description = html.escape(entry.description)
-    if params.get("text_decorations", "true") in ("true", "1"):
+    if _is_on(params.get("text_decorations", "true")):
         for word in params["q"].split():
             description = description.replace(html.escape(word), f"<strong>{html.escape(word)}</strong>")
     parts = urlsplit(entry.url)
@@ -252,7 +252,7 @@ def _result(entry: Entry, params: dict[str, str]) -> dict[str, object]:
             "favicon": "https://imgs.search.brave.com/x", "path": "",
         },
     }  # fmt: skip
-    if entry.extra_snippets and params.get("extra_snippets") in ("true", "1"):
+    if entry.extra_snippets and _is_on(params.get("extra_snippets", "false")):
         result["extra_snippets"] = list(entry.extra_snippets)
     optional = {"age": entry.age, "page_age": entry.page_age}
     return result | {name: value for name, value in optional.items() if value is not None}
@@ -265,6 +265,11 @@ def _bad(*loc: str) -> dict[str, object]:
 def _bigrams(text: str) -> set[str]:
     folded = re.sub(r"\s+", " ", text.casefold())
     return {pair for pair in (folded[at : at + 2] for at in range(len(folded) - 1)) if " " not in pair}
+
+
+def _is_on(flag: str) -> bool:
+    """In any case: `requests`, which brave-search's sync client uses, writes `True`."""
+    return flag.lower() in ("true", "1")
 
 
 def _in_range(value: str, lowest: int, highest: int) -> bool:
