@@ -1,0 +1,1 @@
+"""Asking a judge: prompts, verdicts, the units of an answer, consistency."""
