@@ -1,0 +1,1 @@
+"""What passes between us and the outside: transports and redaction."""

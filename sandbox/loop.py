@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from citations.ledger import Ledger
-from tools.shield import neutralise, wrap
-
 from sandbox.chat import ChatModel, Conversation, Message, ModelFailure, Reply, ToolCall
 from sandbox.leak import leaked_call
 from sandbox.record import Flag, Outcome, RoundRow, ToolCallRow, Usage
 from sandbox.sample import Script
 from sandbox.settings import Limits
 from sandbox.toolbox import ReadCall, Toolbox, as_sent
+from tools.shield import neutralise, wrap
 from tools.tool import Language, ToolFailure, ToolResult
 
 FINAL_REQUEST: dict[Language, str] = {

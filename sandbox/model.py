@@ -248,7 +248,7 @@ def parse(body: bytes, failed: Usage | None = None) -> Reply:
         finish_reason=finish if isinstance(finish, str) else None,
         usage=usage,
         tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
-        reasoning=str(message[name]) if name else None,
+        reasoning=_whole(str(message[name])) if name else None,
         reasoning_field=name,
     )
 
@@ -286,7 +286,7 @@ def _tool_calls(value: object) -> list[ToolCall]:
         arguments = function.get("arguments")
         # Some servers send the arguments as an object although the protocol says string.
         text = arguments if isinstance(arguments, str) else encode(arguments).decode()
-        calls.append(ToolCall(str(call.get("id") or ""), str(function.get("name") or ""), text))
+        calls.append(ToolCall(_whole(str(call.get("id") or "")), _whole(str(function.get("name") or "")), _whole(text)))
     return calls
 
 
@@ -294,8 +294,17 @@ def _content(value: object) -> str | None:
     """The text; a list of content parts is joined, as the protocol allows for it."""
     if isinstance(value, list):
         parts = [_mapping(part).get("text") for part in value]
-        return "".join(part for part in parts if isinstance(part, str))
-    return value if isinstance(value, str) else None
+        return _whole("".join(part for part in parts if isinstance(part, str)))
+    return _whole(value) if isinstance(value, str) else None
+
+
+def _whole(text: str) -> str:
+    """The text with each lone surrogate, which no file and no request can hold, as U+FFFD; offsets stay."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def _usage(value: Json) -> Usage:

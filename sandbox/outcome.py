@@ -17,8 +17,9 @@ from typing import Literal
 
 from sandbox.record import Outcome, Record, ScoreRow
 
-Counting = Literal["as judged", "0", "left out"]
-"""`as judged`: the verdict's or score's own value, 0 with bounds where it is missing. `0`: counted, as a failure."""
+Counting = Literal["as judged", "0 where missing", "0", "left out"]
+"""`as judged`: the verdict's or score's own value. `0 where missing`: the same, but a missing verdict counts as 0, with
+bounds for what it could have been. `0`: counted, as a failure. `left out`: not in the denominator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +36,24 @@ COUNTING: Mapping[Outcome, CountingRule] = {
     "generation_failed": CountingRule(consistency="0", citation="0"),
     "context_overflow": CountingRule(consistency="0", citation="left out"),
     # Each metric zeroes only its own: a missing citation verdict leaves the consistency verdict standing.
-    "judge_error": CountingRule(consistency="as judged", citation="as judged"),
+    "judge_error": CountingRule(consistency="0 where missing", citation="0 where missing"),
 }
 
 UNPARSABLE = frozenset({"no_sentence", "no_citation"})
 """Flags of a non-empty final answer with nothing to score: precision and F1 are 0, whatever the verdicts."""
 
 CONSISTENT = "consistent"
+NOT_ASKED = "not_asked"
+"""Why recall or precision of an answer is left out where the run asked only for what can change F1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What one record gives to one metric, in 0–1. `low < high` where a missing verdict left it undecided."""
+    """What one record gives to one metric, in 0–1. `low < high` where a missing verdict left it undecided.
+
+    `low` is what it counts if the undecided is a failure, which is also what `value` counts it as; `high` is the most
+    that the missing verdicts could have made of it.
+    """
 
     value: Fraction
     low: Fraction
@@ -99,7 +106,7 @@ def consistency_value(record: Record) -> Value:
             return ZERO
         case "left out":
             return LeftOut(record.outcome)
-        case "as judged":
+        case "as judged" | "0 where missing":
             label = record.consistency.label if record.consistency else None
             if label is None:
                 return UNDECIDED
@@ -114,24 +121,29 @@ def citation_values(record: Record) -> CitationValues:
         case "left out":
             out = LeftOut(record.outcome)
             return CitationValues(out, out, out)
-        case "as judged":
+        case "as judged" | "0 where missing":
             return _as_scored(record, record.score or ScoreRow(recall=None, precision=None, f1=None))
 
 
 def _as_scored(record: Record, score: ScoreRow) -> CitationValues:
-    recall = _value(score.recall, score.recall_bounds)
+    recall: Value = _value(score.recall, score.recall_bounds)
+    precision: Value = _value(score.precision, score.precision_bounds)
+    if record.outcome == "answered" and record.score is not None:
+        # A judged answer lacks a verdict only where none was asked for: that is no judge's failure.
+        recall = LeftOut(NOT_ASKED) if score.recall is None and recall.undecided else recall
+        precision = LeftOut(NOT_ASKED) if score.precision is None and precision.undecided else precision
     if "no_sentence" in record.flags:
         return CitationValues(ZERO, ZERO, ZERO)
     if "no_citation" in record.flags:
         # Sentences that need no citation still count in recall; precision and F1 have nothing to count.
         return CitationValues(recall, ZERO, ZERO)
-    # A score of 0 that a missing verdict could have raised says so by its bounds.
-    return CitationValues(recall, _value(score.precision, score.precision_bounds), _value(score.f1, score.f1_bounds))
+    return CitationValues(recall, precision, _value(score.f1, score.f1_bounds))
 
 
 def _value(exact: str | None, bounds: tuple[str, str] | None) -> Counted:
-    if bounds is not None:
-        return Counted(Fraction(exact or 0), Fraction(bounds[0]), Fraction(bounds[1]))
-    if exact is None:
-        return UNDECIDED
-    return Counted(Fraction(exact), Fraction(exact), Fraction(exact))
+    low, high = (Fraction(end) for end in bounds or (exact or "0", exact or "1"))
+    if low == high:
+        # Decided, also where the score says nothing of it because a verdict of another metric is missing.
+        return Counted(low, low, low)
+    counted = Fraction(exact or 0)
+    return Counted(counted, counted, high)

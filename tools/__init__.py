@@ -1,0 +1,1 @@
+"""What the model can call: search, fetch, find; and what they stand on: corpus, engines, guard, pace."""

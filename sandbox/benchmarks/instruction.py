@@ -1,0 +1,36 @@
+"""The citation instruction that stands in where a data row brings none: our own wording, in every dialect.
+
+Knows: the templates. Must not know: how an answer is read (the tags come from the dialect).
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from citations.markup import LONGCITE, TAGS, Dialect, plamo
+from sandbox.settings import CitationSettings
+from tools.tool import Language
+
+
+def dialect_of(settings: CitationSettings) -> Dialect:
+    """The markup that answers are read in."""
+    if settings.dialect == "plamo":
+        return plamo(settings.plamo_sentence, settings.plamo_cite)
+    return LONGCITE if settings.dialect == "longcite" else TAGS
+
+
+def citation_instruction(settings: CitationSettings, language: Language) -> str:
+    """How the answer is to be written, with the dialect's own tags."""
+    dialect = dialect_of(settings)
+    text = files("sandbox.benchmarks").joinpath("instructions", f"{language}.txt").read_text(encoding="utf-8")
+    number = "[{}]" if settings.dialect == "longcite" else "{}"
+    for name, value in {
+        "{sentence}": dialect.sentence_open,
+        "{/sentence}": dialect.sentence_close,
+        "{cite}": dialect.cite_open,
+        "{/cite}": dialect.cite_close,
+        "{1}": number.format("1" if settings.dialect != "longcite" else "1-1"),
+        "{3}": number.format("3" if settings.dialect != "longcite" else "3-3"),
+    }.items():
+        text = text.replace(name, value)
+    return text.rstrip("\n")

@@ -1,0 +1,22 @@
+"""The table of commands: name, module, one line about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command whose module holds a Typer `app`."""
+
+    module: str
+    about: str
+
+
+COMMANDS: dict[str, Command] = {
+    "run": Command("sandbox.cli.run", "run a benchmark, or continue it"),
+    "score": Command("sandbox.cli.score", "score stored verdicts again, or verdicts made elsewhere; no calls"),
+    "show": Command("sandbox.cli.show", "one session, round by round, with evidence and verdicts"),
+    "report": Command("sandbox.cli.report", "tables of one or several runs"),
+    "corpus": Command("sandbox.cli.corpus", "build and search a local corpus"),
+}

@@ -1,0 +1,165 @@
+"""`pincite run`: a run, or the rest of one.
+
+Knows: flags and how they become settings. Must not know: how a run goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
+from sandbox.reports.progress import Progress
+from sandbox.reports.terminal import console_for, print_report
+from sandbox.run import Occasion, RunEnd, utc_now
+from sandbox.run import run as run_benchmark
+from sandbox.settings import Overrides, RunSettings, resolve
+from sandbox.store import SUMMARY, RunFolder
+from sandbox.stored_run import open_run
+from sandbox.summary import as_json
+from tools.tool import SetupError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+NAMES = ", ".join(BENCHMARKS)
+
+
+@app.command(context_settings={"max_content_width": 110})
+def run(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of: {NAMES}.")],
+    data: Annotated[Path | None, typer.Option(help="The question file: JSON Lines, JSON or Parquet.")] = None,
+    fields: Annotated[
+        Path | None, typer.Option(help="TOML that names the file's columns, where they are not the usual ones.")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Local corpus (pincite corpus build); means --search local.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model name as the server knows it. [baseline]")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="The model's OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")
+    ] = None,
+    search: Annotated[str | None, typer.Option(help="local, brave or brave-sdk. [brave; sample: local]")] = None,
+    judge: Annotated[str | None, typer.Option(help="Judge model name. [baseline]")] = None,
+    judge_base_url: Annotated[
+        str | None, typer.Option(help="The judge's server. [--base-url, where --judge is given]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder; a run that is there is continued. [runs/BENCHMARK-MODEL]")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Sessions per sample. [1]")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Sessions at once. [32]")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, help="[0.6, as published]")] = None,
+    max_output_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens per call, reasoning included. [16384, as published]")
+    ] = None,
+    max_rounds: Annotated[int | None, typer.Option(min=0, help="Tool rounds. [30, as published]")] = None,
+    on_tight_context: Annotated[str | None, typer.Option(help="fail, or shrink the output limit. [fail]")] = None,
+    dialect: Annotated[str | None, typer.Option(help="Answer markup: tags, longcite or plamo. [tags]")] = None,
+    f1_only: Annotated[
+        bool, typer.Option("--f1-only", help="Skip judge calls that cannot change F1 (recall then has gaps).")
+    ] = False,
+    language: Annotated[str | None, typer.Option(help="Language of tools and requests: ja or en. [ja]")] = None,
+    settings: Annotated[Path | None, typer.Option(help="TOML settings; flags win. See run.toml of any run.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, e.g. --set model.decode.top_k=40."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> None:
+    """Run BENCHMARK: play every sample, judge every answer, print the scores.
+
+    Everything goes into the run folder as it comes. After a crash or Ctrl-C the same command goes on where it stopped.
+    Keys are read from the environment: OPENAI_API_KEY for model and judge, BRAVE_API_KEY for search.
+    """
+    flags: Overrides = {
+        "data": _text(data),
+        "fields": _text(fields),
+        "limit": limit,
+        "repeats": repeats,
+        "concurrency": concurrency,
+        "language": language,
+        "model.name": model,
+        "model.base_url": base_url,
+        "model.decode.temperature": temperature,
+        "model.max_output_tokens": max_output_tokens,
+        "judge.name": judge,
+        "judge.base_url": judge_base_url or (base_url if judge else None),
+        "judge.language": language,
+        "search.engine": search or ("local" if corpus else None),
+        "search.corpus": _text(corpus),
+        "limits.rounds": max_rounds,
+        "limits.on_tight_context": on_tight_context,
+        "citations.dialect": dialect,
+        "citations.f1_only": f1_only or None,
+        **_named_values(set_ or []),
+    }
+    chosen = benchmark_named(benchmark)
+    resolved = resolve(benchmark, chosen.defaults, settings, flags)
+    folder = out or Path("runs") / default_name(resolved)
+    progress = Progress(sys.stderr, quiet=quiet)
+    occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
+    try:
+        end = asyncio.run(run_benchmark(chosen, resolved, folder, occasion, progress))
+    except KeyboardInterrupt:
+        print(f"pincite: stopped; finished samples are kept in {folder}. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    _show(folder, end, as_json_only=json_)
+
+
+def default_name(settings: RunSettings) -> str:
+    """`BENCHMARK-MODEL`, with what a file name cannot hold replaced."""
+    model = re.sub(r"[^\w.-]+", "-", settings.model.name).strip("-.")
+    return f"{settings.benchmark}-{model}"
+
+
+def _show(folder: Path, end: RunEnd, *, as_json_only: bool) -> None:
+    """Figures of the run as it stands, and whether anything is missing from it."""
+    stored = open_run(folder)
+    if end.n_faults == end.n_sessions - end.n_before and end.n_faults:
+        raise SetupError(_faults(folder, end))
+    summary = stored.summary()
+    with RunFolder(folder) as writer:
+        writer.write(SUMMARY, as_json(summary))
+    if as_json_only:
+        print(as_json(summary))
+    else:
+        print_report([summary], console_for(sys.stdout))
+        if end.n_before == end.n_sessions:
+            print(f"All {end.n_sessions} sessions were finished before; --out NEW_FOLDER makes a fresh run.")
+        print(f"Run folder: {folder}")
+    if end.n_faults:
+        raise SetupError(_faults(folder, end))
+
+
+def _faults(folder: Path, end: RunEnd) -> str:
+    return (
+        f"{end.n_faults} sessions ended in a fault of pincite and have no record: see {folder / 'errors.log'}. "
+        "The same command tries them again."
+    )
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _named_values(pairs: list[str]) -> Overrides:
+    """`NAME=VALUE` as TOML reads the value; what is no TOML is taken as text."""
+    found: Overrides = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise SetupError(f"--set needs NAME=VALUE, not {pair!r}")
+        try:
+            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name.strip()] = value
+    return found

@@ -1,0 +1,30 @@
+"""Where a command meets the terminal: usage errors, our errors and Ctrl-C become one line and an exit code.
+
+Knows: which error means which exit code. Must not know: any command.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import typer
+
+from tools.tool import SetupError
+
+WRONG_SETUP, INTERRUPTED = 2, 130
+
+
+def call(module: str, name: str, arguments: list[str]) -> int:
+    """Exit code of the Typer app in `module`, called as `name`."""
+    app: typer.Typer = importlib.import_module(module).app
+    try:
+        app(arguments, prog_name=name)
+    except SystemExit as stop:  # Typer reports usage errors itself: exit code 2, which is ours for a wrong set-up
+        return stop.code if isinstance(stop.code, int) else 0
+    except SetupError as error:
+        print(f"pincite: {error}", file=sys.stderr)
+        return WRONG_SETUP
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0

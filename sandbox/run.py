@@ -1,0 +1,188 @@
+"""A run: all sessions of a benchmark, so many at once, each written down when it is finished.
+
+Knows: the order of things in a run, what is compared between starts, when a run stops. Must not know: how a session goes.
+
+Memory is flat in the number of samples: a record goes to disk and is forgotten; figures are made in one pass afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sandbox.assemble import Parts, assemble
+from sandbox.benchmarks.benchmark import Benchmark, Loaded
+from sandbox.benchmarks.instruction import citation_instruction, dialect_of
+from sandbox.chat import encode
+from sandbox.loop import FINAL_REQUEST
+from sandbox.provenance import Facts, Provenance, provenance
+from sandbox.reports.progress import Progress
+from sandbox.sample import Sample
+from sandbox.session import SessionRules, run_session
+from sandbox.settings import RunSettings, as_toml
+from sandbox.store import RunFolder
+from tools.tool import SetupError
+
+ERRORS = "errors.log"
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a start brings from outside: its command line and environment, and the time."""
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a start ended: sessions in all, finished before it, and ended in a fault of ours (they have no record)."""
+
+    n_sessions: int
+    n_before: int
+    n_faults: int
+
+
+@dataclass(slots=True)
+class _Work:
+    """One start under way."""
+
+    parts: Parts
+    rules: SessionRules
+    folder: RunFolder
+    progress: Progress
+    n_faults: int = 0
+
+    async def worker(self, queue: Iterator[tuple[Sample, int]]) -> None:
+        """Take sessions until none is left."""
+        for sample, repeat in queue:
+            self.progress.sample_started(sample.id)
+            try:
+                record = await run_session(sample, repeat, self.parts, self.rules)
+            except SetupError:
+                raise
+            except Exception:  # noqa: BLE001  the one broad catch: a fault of ours must not end the other sessions
+                self.n_faults += 1
+                with (self.folder.path / ERRORS).open("a", encoding="utf-8") as log:
+                    log.write(f"{sample.id} r{repeat}\n{traceback.format_exc()}\n")
+                continue
+            self.folder.append(record)
+            self.progress.sample_finished(record)
+
+
+async def run(benchmark: Benchmark, settings: RunSettings, out: Path, occasion: Occasion, progress: Progress) -> RunEnd:
+    """Run the benchmark in folder `out`, or go on with the run that is there. Raises SetupError.
+
+    A session that ends in a fault of ours gets no record and no score; it is logged, and the same command tries it again.
+    """
+    with RunFolder(out) as folder:
+        async with assemble(settings, out, occasion.environ) as parts:
+            loaded = benchmark.load(settings, parts.corpus)
+            samples = loaded.samples[: settings.limit]
+            facts = _servers(settings, parts)
+            capsule = provenance(
+                compared(benchmark, settings, loaded, parts), occasion.started, occasion.command, facts
+            )
+            whole: Provenance = folder.begin(as_toml(settings), capsule)
+            rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, whole.nonce)
+            todo = [
+                (sample, repeat)
+                for repeat in range(settings.repeats)
+                for sample in samples
+                if (sample.id, repeat) not in folder.finished
+            ]
+            total = len(samples) * settings.repeats
+            work = _Work(parts, rules, folder, progress)
+            progress.start(total, total - len(todo))
+            try:
+                await _all_workers(work, todo, settings.concurrency)
+            finally:
+                progress.close()
+            return RunEnd(total, total - len(todo), work.n_faults)
+
+
+def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts: Parts) -> Facts:
+    """What must be the same for two starts to be one run, and for two runs to be compared."""
+    endpoint, judge = parts.model.endpoint, parts.judge.endpoint
+    citations = parts.judging.citations
+    return {
+        "benchmark": {"name": benchmark.name, "version": benchmark.version},
+        "data": {"sha256": loaded.sha256, "rows": loaded.n_rows},
+        "model": {
+            "name": endpoint.name,
+            "decode": _json(endpoint.fixed),
+            "max_output_tokens": endpoint.max_output_tokens,
+            "context_tokens": endpoint.context_tokens,
+        },
+        "judge": {
+            "name": judge.name,
+            "decode": _json(judge.fixed),
+            "max_output_tokens": judge.max_output_tokens,
+            "attempts": settings.judge.attempts,
+            "max_evidence_chars": settings.judge.max_evidence_chars,
+            "prompts": {
+                rubric.name: rubric.prompt.sha256
+                for rubric in (
+                    parts.judging.consistency,
+                    citations.support,
+                    citations.relevance,
+                    citations.need,
+                )
+            },
+        },
+        "limits": _json(settings.limits.model_dump(mode="json")),
+        "citations": _json(settings.citations.model_dump(mode="json")),
+        "search": parts.search_facts,
+        "fetch": {"window_chars": settings.fetch.window_chars},
+        "texts": {
+            "tool_schemas": parts.toolbox.schemas_sha256,
+            "final_request": FINAL_REQUEST[settings.language],
+            "citation_instruction": citation_instruction(settings.citations, settings.language),
+        },
+    }
+
+
+def utc_now() -> str:
+    """The time of a start, ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+async def _all_workers(work: _Work, todo: Sequence[tuple[Sample, int]], concurrency: int) -> None:
+    """So many workers on one queue; the first SetupError cancels the others, whose sessions are done again next time."""
+    queue = iter(todo)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(todo))):
+                group.create_task(work.worker(queue))
+    except* SetupError as errors:
+        # Many workers meet the same dead server at once: one sentence is enough.
+        raise _first(errors) from errors
+
+
+def _first(errors: BaseExceptionGroup[SetupError]) -> SetupError:
+    inner = errors.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+def _servers(settings: RunSettings, parts: Parts) -> Facts:
+    def facts(base_url: str | None, max_model_len: int | None, owned_by: str | None) -> Facts:
+        host = base_url.split("://", 1)[-1].split("/", 1)[0].rpartition("@")[2] if base_url else "in process"
+        return {"host": host, "max_model_len": max_model_len, "owned_by": owned_by}
+
+    model, judge = parts.model_server, parts.judge_server
+    return {
+        "model": facts(settings.model.base_url, model.max_model_len, model.owned_by),
+        "judge": facts(settings.judge.base_url, judge.max_model_len, judge.owned_by),
+    }
+
+
+def _json(value: Mapping[str, object]) -> Facts:
+    """The value as it would be read back from the provenance file, so that old and new compare equal."""
+    decoded: Facts = json.loads(encode(value))
+    return decoded

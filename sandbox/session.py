@@ -1,0 +1,121 @@
+"""One session (sample × repeat): played, assessed, written down as a record.
+
+Knows: how rollout, ledger and assessment make a record. Must not know: other sessions, files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from citations.ledger import Ledger
+from citations.markup import Dialect
+from sandbox.assemble import Parts
+from sandbox.assess import Assessment, Case, assess
+from sandbox.loop import Rollout, Table, play
+from sandbox.record import Outcome, PageRow, PieceRow, Record
+from sandbox.sample import Sample
+from sandbox.settings import Limits
+from tools.tool import Language
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRules:
+    """What is the same for all sessions of a run."""
+
+    dialect: Dialect
+    limits: Limits
+    language: Language
+    nonce: str
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+async def run_session(sample: Sample, repeat: int, parts: Parts, rules: SessionRules) -> Record:
+    """The record of a finished session. Only SetupError and faults of our own escape."""
+    started, clock = rules.now(), time.monotonic()
+    ledger = Ledger(parts.policy)
+    table = Table(parts.model, parts.toolbox, ledger, rules.limits, rules.language, rules.nonce)
+    rollout = await play(sample.script, table)
+    assessment: Assessment | None = None
+    if rollout.answer is not None:
+        case = Case(sample.question, sample.gold.reference, rollout.answer, ledger.evidence())
+        assessment = await assess(case, rules.dialect, parts.judge, parts.judging, parts.policy)
+    record = _record(sample, repeat, rollout, assessment, ledger)
+    return record.model_copy(
+        update={
+            "dialect": rules.dialect.name,
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - clock, 3),
+        }
+    )
+
+
+def _record(sample: Sample, repeat: int, rollout: Rollout, assessment: Assessment | None, ledger: Ledger) -> Record:
+    found, cited = _sources(sample, assessment, ledger)
+    record = Record(
+        sample_id=sample.id,
+        repeat=repeat,
+        task_type=sample.task_type,
+        question=sample.question,
+        reference=sample.gold.reference,
+        sources=sample.gold.sources,
+        outcome=rollout.outcome,
+        outcome_reason=rollout.reason,
+        flags=rollout.flags,
+        answer=rollout.answer,
+        finish_reason=rollout.finish_reason,
+        rounds=rollout.rounds,
+        pages=_pages(ledger),
+        source_found=found,
+        source_cited=cited,
+        model_usage=rollout.usage,
+    )
+    if assessment is None:
+        return record
+    outcome: Outcome = "judge_error" if assessment.missing else rollout.outcome
+    return record.model_copy(
+        update={
+            "outcome": outcome,
+            "outcome_reason": "; ".join(assessment.missing) or rollout.reason,
+            "flags": (*rollout.flags, *assessment.flags),
+            "consistency": assessment.consistency,
+            "units": assessment.units,
+            "score": assessment.score,
+            "judge_usage": assessment.usage,
+        }
+    )
+
+
+def _sources(sample: Sample, assessment: Assessment | None, ledger: Ledger) -> tuple[bool | None, bool | None]:
+    """Whether a source page was seen (has evidence), and whether one was cited; None where the data names no source."""
+    if not sample.gold.sources:
+        return None, None
+    evidence = ledger.evidence()
+    numbers = {ledger.number_of(url) for url in sample.gold.sources} - {None}
+    seen = {number for number in numbers if number is not None and evidence.get(number)}
+    return bool(seen), bool(assessment and seen & assessment.cited)
+
+
+def _pages(ledger: Ledger) -> tuple[PageRow, ...]:
+    return tuple(
+        PageRow(
+            number=page.number,
+            url=page.url,
+            title=page.title,
+            aliases=page.aliases,
+            evidence=tuple(
+                PieceRow(
+                    kind=item.kind,
+                    text=item.piece.text,
+                    body_sha256=item.piece.body_sha256,
+                    start=item.piece.start,
+                    end=item.piece.end,
+                )
+                for item in page.evidence
+            ),
+            n_failed=page.n_failed,
+        )
+        for page in ledger.pages()
+    )

@@ -1,0 +1,187 @@
+"""The run folder: settings, provenance and records on disk, safe against crashes, second writers and full disks.
+
+Knows: file names, appending, torn lines, the lock. Must not know: what a record means.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pydantic import ValidationError
+
+from sandbox.provenance import Provenance, mixed
+from sandbox.record import Record
+from tools.tool import SetupError
+
+RECORDS, PROVENANCE, SETTINGS, SUMMARY = "records.jsonl", "provenance.json", "run.toml", "summary.json"
+
+
+class RunFolder:
+    """One writer's view of a run folder; a context manager that holds the folder's lock.
+
+    Opening it drops a torn last line of records.jsonl (a crash in the middle of a write); that sample is done again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.finished: set[tuple[str, int]] = set()
+        """(sample id, repeat) of the records on disk."""
+        self._lock: int | None = None
+        self._records: int | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._close()
+            raise SetupError(
+                f"{self.path} is in use by another pincite run; wait for it or use another --out"
+            ) from error
+        except OSError as error:
+            self._close()
+            raise disk_error(error, self.path) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def begin(self, settings_toml: str, provenance: Provenance) -> Provenance:
+        """Start the run, or continue it: the provenance of the whole run so far, with this start added.
+
+        Raises SetupError where the folder holds a run that differs in what is compared, naming what differs.
+        """
+        earlier = self.provenance()
+        if earlier is not None:
+            differences = mixed(earlier.compared, provenance.compared)
+            if differences:
+                raise SetupError(
+                    f"{self.path} holds a run of another configuration: {'; '.join(differences[:4])}. "
+                    "Use another --out, or the settings that it was started with."
+                )
+            provenance = earlier.continued(provenance)
+        self.write(SETTINGS, settings_toml)
+        self.write(PROVENANCE, provenance.model_dump_json(indent=1))
+        self._open_records()
+        return provenance
+
+    def provenance(self) -> Provenance | None:
+        """What is known of the run in this folder; None for a new one."""
+        return read_provenance(self.path)
+
+    def append(self, record: Record) -> None:
+        """Add a finished sample: one line in one write. A full disk raises SetupError and leaves no torn line."""
+        if self._records is None:
+            raise ValueError("append before begin")
+        line = record.model_dump_json().encode("utf-8") + b"\n"
+        before = os.fstat(self._records).st_size
+        try:
+            written = os.write(self._records, line)
+            while written < len(line):
+                written += os.write(self._records, line[written:])
+        except OSError as error:
+            os.ftruncate(self._records, before)
+            raise disk_error(error, self.path / RECORDS) from error
+        self.finished.add((record.sample_id, record.repeat))
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a small file as a whole: written beside it, then renamed over it."""
+        target, fresh = self.path / name, self.path / f".{name}.new"
+        try:
+            fresh.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+            os.replace(fresh, target)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise disk_error(error, target) from error
+
+    def _open_records(self) -> None:
+        path = self.path / RECORDS
+        try:
+            self._records = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            whole = _whole_bytes(path)
+            if whole < path.stat().st_size:
+                os.ftruncate(self._records, whole)
+        except OSError as error:
+            raise disk_error(error, path) from error
+        self.finished = {(record.sample_id, record.repeat) for record in read_records(self.path)}
+
+    def _close(self) -> None:
+        for handle in (self._records, self._lock):
+            if handle is not None:
+                os.close(handle)
+        self._records = self._lock = None
+
+
+def read_records(folder: Path) -> Iterator[Record]:
+    """The finished samples, one at a time; a torn last line is passed over. Raises SetupError for a damaged line."""
+    path = folder / RECORDS
+    whole = _whole_bytes(path)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if file.tell() > whole:
+                return
+            try:
+                yield Record.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                raise SetupError(f"{path} line {number} cannot be read: {where} {first['msg']}") from error
+
+
+def read_provenance(folder: Path) -> Provenance | None:
+    """The provenance of the run in `folder`; None where there is none. Raises SetupError where it cannot be read."""
+    path = folder / PROVENANCE
+    try:
+        return Provenance.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise SetupError(
+            f"{path} cannot be read ({type(error).__name__}); is {folder} a pincite run folder?"
+        ) from error
+
+
+def disk_error(error: OSError, path: Path) -> SetupError:
+    """An operating-system error in words, with what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SetupError(f"the disk is full at {path}: free some space and repeat the same command; nothing is lost")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return SetupError(f"{path} cannot be written: {error.strerror}; choose another --out")
+    return SetupError(f"{path}: {error.strerror or error}")
+
+
+def _whole_bytes(path: Path) -> int:
+    """Length of the part of the file that ends in a line end: what is behind it was cut off while being written."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            end = size
+            while end > 0:
+                start = max(0, end - 65_536)
+                file.seek(start)
+                cut = file.read(end - start).rfind(b"\n")
+                if cut >= 0:
+                    return start + cut + 1
+                end = start
+            return 0
+    except FileNotFoundError as error:
+        raise SetupError(f"{path} is not there: is {path.parent} a pincite run folder?") from error
+
+
+def summary_of(folder: Path) -> dict[str, object] | None:
+    """The stored summary as JSON values; None where none was written yet."""
+    try:
+        value: object = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,81 @@
+"""A finished or half-finished run folder, opened to be read.
+
+Knows: which files make a run folder, and what the summary needs from them. Must not know: how a run goes, how figures
+are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.record import Record
+from sandbox.settings import RunSettings, resolve
+from sandbox.store import RECORDS, SETTINGS, read_records, summary_of
+from sandbox.summary import RunFacts, Summary, TapeCounts, summarise
+from tools.tool import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run on disk. Its records are read anew each time they are asked for: they may be far larger than memory."""
+
+    path: Path
+    settings: RunSettings
+
+    def records(self) -> Iterator[Record]:
+        """The finished sessions, in the order in which they finished; a torn last line is passed over.
+
+        Raises SetupError for a damaged line, and for a session that stands there twice: it would count twice.
+        """
+        seen: set[tuple[str, int]] = set()
+        for record in read_records(self.path):
+            key = (record.sample_id, record.repeat)
+            if key in seen:
+                raise SetupError(f"{self.path / RECORDS} holds sample {key[0]}, repeat {key[1]}, twice")
+            seen.add(key)
+            yield record
+
+    def facts(self) -> RunFacts:
+        """What the summary needs beside the records; what the tape did is taken from the last stored summary."""
+        return RunFacts(
+            benchmark=self.settings.benchmark,
+            run=str(self.path),
+            model=self.settings.model.name,
+            judge=self.settings.judge.name,
+            tape=_stored_tape_counts(self.path),
+        )
+
+    def summary(self) -> Summary:
+        """The figures, worked out from the records. Raises SetupError where no session is finished yet."""
+        made = summarise(self.records(), self.facts())
+        if made.sessions == 0:
+            raise SetupError(
+                f"no session of {self.path} is finished yet: continue it with pincite run … --out {self.path}"
+            )
+        return made
+
+
+def open_run(path: Path) -> StoredRun:
+    """The run in folder `path`. Raises SetupError, saying what is missing, where it is none or half written."""
+    if not path.is_dir():
+        what = "is a file" if path.exists() else "does not exist"
+        raise SetupError(f"{path} {what}: expected a run folder, as written by pincite run --out DIR")
+    missing = [name for name in (SETTINGS, RECORDS) if not (path / name).is_file()]
+    if len(missing) == 2:
+        raise SetupError(f"{path} is no run folder: it has neither {SETTINGS} nor {RECORDS}")
+    if missing:
+        raise SetupError(f"{path} is a half-written run folder: {missing[0]} is missing; start the run again")
+    return StoredRun(path, resolve("", {}, path / SETTINGS, {}))
+
+
+def _stored_tape_counts(path: Path) -> TapeCounts:
+    try:
+        stored = summary_of(path)
+        return TapeCounts.model_validate(stored["tape"]) if stored and "tape" in stored else TapeCounts()
+    except (OSError, ValueError, ValidationError):
+        # An old or damaged summary.json is no reason not to read the records: it is made from them.
+        return TapeCounts()
