@@ -126,18 +126,21 @@ def citation_values(record: Record) -> CitationValues:
 
 
 def _as_scored(record: Record, score: ScoreRow) -> CitationValues:
-    recall: Value = _value(score.recall, score.recall_bounds)
-    precision: Value = _value(score.precision, score.precision_bounds)
-    if record.outcome == "answered" and record.score is not None:
-        # A judged answer lacks a verdict only where none was asked for: that is no judge's failure.
-        recall = LeftOut(NOT_ASKED) if score.recall is None and recall.undecided else recall
-        precision = LeftOut(NOT_ASKED) if score.precision is None and precision.undecided else precision
+    # A judged answer lacks a verdict only where none was asked for: that is no judge's failure.
+    gaps = record.outcome == "answered" and record.score is not None
+    recall = _recall_or_precision(score.recall, score.recall_bounds, gaps=gaps)
+    precision = _recall_or_precision(score.precision, score.precision_bounds, gaps=gaps)
     if "no_sentence" in record.flags:
         return CitationValues(ZERO, ZERO, ZERO)
     if "no_citation" in record.flags:
         # Sentences that need no citation still count in recall; precision and F1 have nothing to count.
         return CitationValues(recall, ZERO, ZERO)
     return CitationValues(recall, precision, _value(score.f1, score.f1_bounds))
+
+
+def _recall_or_precision(exact: str | None, bounds: tuple[str, str] | None, *, gaps: bool) -> Value:
+    value = _value(exact, bounds)
+    return LeftOut(NOT_ASKED) if gaps and value.undecided else value
 
 
 def _value(exact: str | None, bounds: tuple[str, str] | None) -> Counted:

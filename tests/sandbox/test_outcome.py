@@ -84,7 +84,7 @@ def test_without_citation_f1_is_zero_but_rightly_uncited_sentences_count_in_reca
 
 def test_missing_need_verdict_cannot_raise_the_f1_of_an_answer_without_citation() -> None:
     score = ScoreRow(recall=None, precision="0", f1="0", recall_bounds=("1/3", "2/3"))
-    undecided = Counted(Fraction(0), Fraction(1, 3), Fraction(2, 3))
+    undecided = Counted(Fraction(0), Fraction(0), Fraction(2, 3))
     values = citation_values(record("judge_error", flags=("no_citation",), score=score))
     assert values == CitationValues(undecided, ZERO, ZERO)
 
@@ -93,7 +93,14 @@ def test_judge_error_zeroes_only_the_metric_whose_verdict_is_missing() -> None:
     no_consistency = record("judge_error", verdict=VerdictRow(label=None, failure="parse"))
     assert consistency_value(no_consistency) == UNDECIDED
     assert citation_values(no_consistency) == CitationValues(ONE, ONE, ONE)
-    score = ScoreRow(recall=None, precision="1", f1="0", recall_bounds=("0", "1/2"), f1_bounds=("0", "2/3"))
+    score = ScoreRow(
+        recall=None,
+        precision=None,
+        f1="0",
+        recall_bounds=("1/4", "1/2"),
+        precision_bounds=("1", "1"),
+        f1_bounds=("2/5", "2/3"),
+    )
     no_support = record("judge_error", verdict=VerdictRow(label="consistent"), score=score)
     assert consistency_value(no_support) == ONE
     assert citation_values(no_support) == CitationValues(
@@ -101,6 +108,13 @@ def test_judge_error_zeroes_only_the_metric_whose_verdict_is_missing() -> None:
         precision=ONE,
         f1=Counted(Fraction(0), Fraction(0), Fraction(2, 3)),
     )
+
+
+def test_recall_that_nobody_asked_for_is_left_out_and_its_f1_of_zero_counts() -> None:
+    score = ScoreRow(
+        recall=None, precision=None, f1="0", recall_bounds=("0", "1"), precision_bounds=("0", "0"), f1_bounds=("0", "0")
+    )
+    assert citation_values(record(score=score)) == CitationValues(LeftOut("not_asked"), ZERO, ZERO)
 
 
 def test_an_answer_without_any_score_is_undecided_and_not_silently_zero() -> None:

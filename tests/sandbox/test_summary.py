@@ -154,10 +154,11 @@ def test_missing_verdicts_count_as_zero_and_open_the_bounds() -> None:
     assert (made.judging.missing, made.judging.retried) == ({"parse": 1}, 1)
 
 
-def test_bounds_of_an_f1_come_from_the_exact_bounds_of_each_answer() -> None:
-    score = ScoreRow(recall=None, precision="1", f1="0", recall_bounds=("1/2", "1"), f1_bounds=("2/3", "1"))
-    made = summarise([record(1), record(2, score=score)], FACTS).metrics["citation_f1"]
-    assert (made.value, made.bounds, made.undecided) == (0.5, (float(Fraction(5, 6)), 1.0), 1)
+def test_bounds_of_an_f1_run_from_failure_to_the_best_that_was_possible() -> None:
+    score = ScoreRow(recall=None, precision=None, f1="0", recall_bounds=("1/2", "2/3"), f1_bounds=("2/3", "4/5"))
+    lost = record(2, score=score).model_copy(update={"outcome": "judge_error"})
+    made = summarise([record(1), lost], FACTS).metrics["citation_f1"]
+    assert (made.value, made.bounds, made.undecided) == (0.5, (0.5, float(Fraction(9, 10))), 1)
 
 
 def test_repeats_of_a_question_are_drawn_together_and_make_no_wilson_interval() -> None:

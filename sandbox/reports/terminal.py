@@ -1,0 +1,249 @@
+"""Tables of one or several runs for the terminal.
+
+Knows: summaries and how people read figures. Must not know: records, files. Rates become percent here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO, get_args
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sandbox.outcome import COUNTING
+from sandbox.record import Outcome
+from sandbox.reports.untrusted import one_line
+from sandbox.settings import BASELINE
+from sandbox.summary import CodeLoss, Metric, MetricName, Summary
+
+NAMES: Mapping[MetricName, str] = {
+    "consistency": "Consistency",
+    "citation_recall": "Citation recall",
+    "citation_precision": "Citation precision",
+    "citation_f1": "Citation F1",
+    "source_found": "Source found",
+    "source_cited": "Source cited",
+}
+SHORT_NAMES: Mapping[MetricName, str] = {
+    "consistency": "Consist.",
+    "citation_recall": "Recall",
+    "citation_precision": "Precision",
+    "citation_f1": "F1",
+    "source_found": "Found",
+    "source_cited": "Cited",
+}
+NOTHING = "–"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A summary with the letter that stands for it in the tables; empty where there is one run only."""
+
+    letter: str
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    value: Callable[[Summary], str]
+
+
+def console_for(stream: TextIO) -> Console:
+    """A console that prints texts as they are: no markup, no emoji codes, no colour where `stream` is no terminal."""
+    return Console(file=stream, markup=False, emoji=False, highlight=False)
+
+
+def print_report(summaries: Sequence[Summary], console: Console) -> None:
+    """Print the tables of the runs (at least one)."""
+    console.print(report(summaries))
+
+
+def report(summaries: Sequence[Summary]) -> RenderableType:
+    """Scores, outcomes, format, task types, work and notes of the runs (at least one), side by side where several."""
+    runs = [_Run(_letter(i, len(summaries)), summary) for i, summary in enumerate(summaries)]
+    parts: list[RenderableType] = [_heading(run) for run in runs]
+    tables = [_scores(runs), _outcomes(runs), _format(runs)]
+    tables += [_by_type(run) for run in runs if run.summary.by_task_type]
+    for table in [*tables, _work(runs)]:
+        parts += ["", table]
+    return Group(*parts, "", _notes(summaries))
+
+
+def percent(rate: float | None) -> str:
+    """A rate in 0–1 as percent with one decimal, a dash where there is none."""
+    return NOTHING if rate is None else f"{100 * rate:.1f}"
+
+
+def baseline_note(summaries: Sequence[Summary]) -> str | None:
+    """The line that keeps a baseline's scores out of comparisons; None where no baseline took part."""
+    taken = {
+        "model": any(made.model == BASELINE for made in summaries),
+        "judge": any(made.judge == BASELINE for made in summaries),
+    }
+    roles = [role for role, there in taken.items() if there]
+    if not roles:
+        return None
+    who = f"{' and the '.join(roles)} {'of this run' if len(summaries) == 1 else 'of at least one of these runs'}"
+    verb = "is" if len(roles) == 1 else "are"
+    return f"The {who} {verb} the embedded baseline: these scores compare with nothing published."
+
+
+def _letter(index: int, n: int) -> str:
+    return "" if n == 1 else LETTERS[index] if n <= len(LETTERS) else str(index + 1)
+
+
+def _heading(run: _Run) -> RenderableType:
+    made = run.summary
+    repeats = "" if made.sessions == made.samples else f", {made.sessions} sessions"
+    lead = f"{run.letter}  " if run.letter else ""
+    first = Text(f"{lead}{one_line(made.benchmark)} · {one_line(made.model)}", style="bold")
+    first.append(f" · {made.samples} questions{repeats}", style="not bold")
+    return Group(first, Text(f"{' ' * len(lead)}judge {one_line(made.judge)} · {one_line(made.run)}"))
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    """A table that fits 80 columns: the first column may wrap, figures stay whole and stand at the right."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1), header_style="")
+    table.add_column(Text(title, style="bold"), overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _scores(runs: Sequence[_Run]) -> Table:
+    names: list[MetricName] = [name for name in NAMES if any(name in run.summary.metrics for run in runs)]
+    undecided = any(metric.undecided for run in runs for metric in run.summary.metrics.values())
+    level = f"{100 * runs[0].summary.statistics.level:.0f} % interval"
+    table = _table("Scores", ["", "%", level, "n", *(["bounds"] if undecided else [])])
+    table.add_column("left out")
+    for name in names:
+        label = NAMES[name]
+        for run in runs:
+            metric = run.summary.metrics.get(name)
+            if metric is None:
+                continue
+            bounds = [_range(metric.bounds) if metric.undecided else ""] if undecided else []
+            figures = [percent(metric.value), _range(metric.interval), str(metric.n), *bounds]
+            table.add_row(label, run.letter, *figures, _left_out(metric))
+            label = ""
+    return table
+
+
+def _range(ends: tuple[float, float] | None) -> str:
+    return NOTHING if ends is None else f"{percent(ends[0])}–{percent(ends[1])}"
+
+
+def _left_out(metric: Metric) -> str:
+    return ", ".join(f"{n} {_words(reason)}" for reason, n in metric.excluded.items())
+
+
+def _words(key: str) -> str:
+    return one_line(key.replace("_", " "))
+
+
+def _outcomes(runs: Sequence[_Run]) -> Table:
+    table = _table("Outcomes", [*(run.letter or "sessions" for run in runs), "consistency", "citation scores"])
+    outcomes: tuple[Outcome, ...] = get_args(Outcome)
+    for outcome in outcomes:
+        counts = [str(run.summary.outcomes.get(outcome, 0)) for run in runs]
+        table.add_row(_words(outcome), *counts, COUNTING[outcome].consistency, COUNTING[outcome].citation)
+        reasons = [run.summary.outcome_reasons.get(outcome, {}) for run in runs]
+        for cause in sorted({cause for counted in reasons for cause in counted}):
+            table.add_row(f"  {_words(cause)}", *(str(counted.get(cause, 0)) for counted in reasons), "", "")
+    return table
+
+
+FORMAT_ROWS = (
+    _Row("unparsable (F1 0)", lambda made: str(made.format.unparsable)),
+    _Row("  no sentence tag", lambda made: str(made.format.no_sentence)),
+    _Row("  no citation in any sentence", lambda made: str(made.format.no_citation)),
+    _Row("  … of these, none was needed", lambda made: str(made.format.no_citation_needed)),
+    _Row("cut by the output limit", lambda made: str(made.flags.get("cut_by_limit", 0))),
+    _Row("tool call left in the answer", lambda made: str(made.flags.get("call_in_content", 0))),
+    _Row("answer asked for at the round limit", lambda made: str(made.flags.get("forced_final", 0))),
+    _Row("F1 if the format were right, % (never scored)", lambda made: percent(made.format.recovered_f1)),
+    _Row("F1 points lost to format", lambda made: percent(made.format.format_loss)),
+    _Row("F1 points lost to evidence", lambda made: percent(made.format.evidence_loss)),
+)
+
+
+def _format(runs: Sequence[_Run]) -> Table:
+    table = _table("Citation format", [run.letter or "answers" for run in runs])
+    for row in FORMAT_ROWS:
+        values = [row.value(run.summary) for run in runs]
+        # What did not happen, or was not worked out, needs no line; that nothing was unparsable does.
+        if row is FORMAT_ROWS[0] or set(values) - {"0", NOTHING}:
+            table.add_row(row.name, *values)
+    for code in sorted({code for run in runs for code in run.summary.format.codes}):
+        table.add_row(f"  {code}", *(_loss(run.summary.format.codes.get(code)) for run in runs))
+    return table
+
+
+def _loss(loss: CodeLoss | None) -> str:
+    return "0" if loss is None else f"{loss.answers} (−{percent(loss.points)})"
+
+
+def _by_type(run: _Run) -> Table:
+    types = run.summary.by_task_type
+    names: list[MetricName] = [name for name in SHORT_NAMES if any(name in made.metrics for made in types.values())]
+    title = f"By task type, %{' · ' if run.letter else ''}{run.letter}"
+    table = _table(title, ["n", *(SHORT_NAMES[name] for name in names)])
+    for task_type, made in types.items():
+        values = [percent(made.metrics[name].value) if name in made.metrics else NOTHING for name in names]
+        table.add_row(one_line(task_type, 40), str(sum(made.outcomes.values())), *values)
+    return table
+
+
+WORK_ROWS = (
+    _Row("rounds per session", lambda made: f"{made.rounds / made.sessions:.1f}" if made.sessions else NOTHING),
+    _Row("model calls", lambda made: f"{made.usage.model.calls:,}"),
+    _Row("  tokens in", lambda made: f"{made.usage.model.prompt_tokens:,}"),
+    _Row("  tokens out", lambda made: f"{made.usage.model.completion_tokens:,}"),
+    _Row("judge calls", lambda made: f"{made.usage.judge.calls:,}"),
+    _Row("verdicts", lambda made: f"{made.judging.verdicts:,}"),
+    _Row("  missing", lambda made: _missing(made)),
+    _Row("  contradict one another", lambda made: f"{made.judging.contradictions} of {made.judging.checked_pairs}"),
+)
+
+
+def _work(runs: Sequence[_Run]) -> Table:
+    table = _table("Work", [run.letter for run in runs])
+    for row in WORK_ROWS:
+        table.add_row(row.name, *(row.value(run.summary) for run in runs))
+    for tool in sorted({tool for run in runs for tool in run.summary.tools}):
+        table.add_row(f"{one_line(tool, 30)} calls", *(_tool(run.summary, tool) for run in runs))
+    return table
+
+
+def _missing(made: Summary) -> str:
+    causes = ", ".join(f"{n} {_words(cause)}" for cause, n in made.judging.missing.items())
+    return causes or "0"
+
+
+def _tool(made: Summary, tool: str) -> str:
+    counts = made.tools.get(tool)
+    if counts is None:
+        return "0"
+    failed = sum(counts.failed.values())
+    return f"{counts.calls:,}" + (f" ({failed:,} failed)" if failed else "")
+
+
+def _notes(summaries: Sequence[Summary]) -> Text:
+    notes = [_denominator(summaries[0])] if len(summaries) == 1 else []
+    notes.append("Consistency is agreement with the reference answer, not a truth check of every added claim.")
+    baseline = baseline_note(summaries)
+    return Text("\n".join([*notes, baseline] if baseline else notes))
+
+
+def _denominator(made: Summary) -> str:
+    """The denominator in words: `Citation scores count 571 − 26 (context overflow) = 545 answers.`"""
+    metric = made.metrics["citation_f1"]
+    parts = "".join(f" − {n} ({_words(reason)})" for reason, n in metric.excluded.items())
+    total = f" = {metric.n}" if parts else ""
+    return f"Citation scores count {made.sessions}{parts}{total} answers."
