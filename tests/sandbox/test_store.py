@@ -1,0 +1,115 @@
+"""The run folder: torn lines, second writers, mixed configurations, full disks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from sandbox.provenance import Provenance, mixed, provenance
+from sandbox.record import Record, digest
+from sandbox.store import RECORDS, RunFolder, disk_error, read_provenance, read_records
+from tools.tool import SetupError
+
+
+def capsule(**compared: object) -> Provenance:
+    return provenance({"model": {"name": "m", **compared}}, "2026-11-30T00:00:00+00:00", ["run", "sample"], {})  # type: ignore[dict-item]
+
+
+def record(name: str, answer: str = "<sentence>東京都。</sentence>") -> Record:
+    return Record(sample_id=name, question="人口は？", outcome="answered", answer=answer)
+
+
+def test_records_come_back_whole_and_the_folder_knows_what_is_finished(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run") as folder:
+        folder.begin("", capsule())
+        folder.append(record("q1", "改行\nと\u2028と𠮷"))
+        folder.append(record("q2"))
+    assert [row.answer for row in read_records(tmp_path / "run")] == [
+        "改行\nと\u2028と𠮷",
+        "<sentence>東京都。</sentence>",
+    ]
+    with RunFolder(tmp_path / "run") as folder:
+        folder.begin("", capsule())
+        assert folder.finished == {("q1", 0), ("q2", 0)}
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60])
+def test_a_torn_last_line_is_dropped_and_that_sample_done_again(tmp_path: Path, cut: int) -> None:
+    with RunFolder(tmp_path) as folder:
+        folder.begin("", capsule())
+        folder.append(record("q1"))
+        folder.append(record("q2"))
+    path = tmp_path / RECORDS
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert [row.sample_id for row in read_records(tmp_path)] == ["q1"]
+    with RunFolder(tmp_path) as folder:
+        folder.begin("", capsule())
+        assert folder.finished == {("q1", 0)}
+        folder.append(record("q2"))
+    assert [row.sample_id for row in read_records(tmp_path)] == ["q1", "q2"]
+
+
+def test_a_damaged_line_in_the_middle_is_named_not_skipped(tmp_path: Path) -> None:
+    (tmp_path / RECORDS).write_text('{"sample_id":"q1"}\n' + record("q2").model_dump_json() + "\n", encoding="utf-8")
+    with pytest.raises(SetupError, match=r"records.jsonl line 1 cannot be read: question Field required"):
+        list(read_records(tmp_path))
+
+
+def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path: Path) -> None:
+    with RunFolder(tmp_path), pytest.raises(SetupError, match="in use by another pincite run"), RunFolder(tmp_path):
+        pass
+    with RunFolder(tmp_path):
+        pass
+
+
+def test_a_run_of_another_configuration_is_refused_and_told_what_differs(tmp_path: Path) -> None:
+    with RunFolder(tmp_path) as folder:
+        folder.begin("", capsule(temperature=0.6))
+        folder.append(record("q1"))
+    with (
+        RunFolder(tmp_path) as folder,
+        pytest.raises(SetupError, match=r"model\.temperature was 0\.6, is 0\.0.*another --out"),
+    ):
+        folder.begin("", capsule(temperature=0.0))
+    assert [row.sample_id for row in read_records(tmp_path)] == ["q1"]
+
+
+def test_each_start_is_listed_and_the_nonce_stays(tmp_path: Path) -> None:
+    with RunFolder(tmp_path) as folder:
+        first = folder.begin("", capsule())
+    with RunFolder(tmp_path) as folder:
+        second = folder.begin("", capsule())
+    assert (second.nonce, len(second.starts)) == (first.nonce, 2)
+    assert read_provenance(tmp_path) == second
+
+
+def test_a_full_disk_ends_with_a_clear_sentence_and_no_torn_line(tmp_path: Path) -> None:
+    with RunFolder(tmp_path) as folder:
+        folder.begin("", capsule())
+        folder.append(record("q1"))
+        size = (tmp_path / RECORDS).stat().st_size
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, before[1]))
+        try:
+            with pytest.raises(SetupError, match=r"records\.jsonl"):
+                folder.append(record("q2"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert (tmp_path / RECORDS).stat().st_size == size
+        assert "free some space and repeat the same command" in str(
+            disk_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), tmp_path)
+        )
+
+
+def test_digest_leaves_out_time_and_usage_and_does_not_mind_the_order() -> None:
+    fast, slow = record("q1"), record("q1").model_copy(update={"seconds": 9.0, "started": "2026-01-01"})
+    assert digest([fast, record("q2")]) == digest([record("q2"), slow])
+    assert digest([fast]) != digest([record("q1", "別の答え")])
+
+
+def test_mixed_names_each_difference_by_its_path() -> None:
+    assert mixed({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2, "c": [1]}, "d": None}) == ["a.b was 1, is 2"]
