@@ -39,6 +39,7 @@ def _columns(value: object) -> object:
 
 Column = Annotated[str, Field(min_length=1)]
 Columns = Annotated[tuple[Column, ...], BeforeValidator(_columns)]
+SomeColumns = Annotated[tuple[Column, ...], BeforeValidator(_columns), Field(min_length=1)]
 
 
 class FieldMap(BaseModel):
@@ -51,7 +52,7 @@ class FieldMap(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Columns | None = None
-    question: Columns | None = Field(None, min_length=1)
+    question: SomeColumns | None = None
     reference: Columns | None = None
     task_type: Columns | None = None
     citation_instruction: Columns | None = None
@@ -123,9 +124,10 @@ def read_field_map(path: Path) -> FieldMap:
         raise SetupError(f"{path}: broken TOML ({error})") from error
     except ValidationError as error:
         key = ".".join(str(step) for step in error.errors()[0]["loc"][:1])
-        help_text = (
-            f"{_quoted(key)} must be a column name or a list of them" if key in TARGETS else f"no field {_quoted(key)}"
-        )
+        if key in TARGETS:
+            help_text = f"{_quoted(key)} must be a column name or a list of them"
+        else:
+            help_text = f"there is no field {_quoted(key)}"
         raise SetupError(f"{path}: {help_text}; the fields are {', '.join(TARGETS)}") from error
 
 
@@ -174,31 +176,34 @@ def _missing(columns: tuple[str, ...], target: Target) -> str:
 
 
 def _question(table: Table, used: FieldMap, row: Row) -> Question:
-    texts: dict[Target, str | None] = {}
-    for target in TARGETS:
-        if target == "sources":
-            continue
-        columns = used.of(target) or ()
-        values = [_text(table, row, column) for column in columns if not is_null(row.values.get(column))]
-        texts[target] = "\n".join(values) if values else None
-        if columns and target in NEEDED and not (texts[target] or "").strip():
-            why = "empty" if values else "null" if any(column in row.values for column in columns) else "missing"
-            raise SetupError(
-                f"{table.path}, {row.place}: {target} ({', '.join(columns)}) is {why}; keys: {shown(list(row.values))}; "
-                + (
-                    "mend the row"
-                    if target == "question"
-                    else f"mend the row, or write `{target} = []` in the field map"
-                )
-            )
+    instruction = _joined(table, row, used.citation_instruction or ())
     return Question(
-        id=texts["id"] if used.id else str(row.number),  # type: ignore[arg-type]
-        question=texts["question"],  # type: ignore[arg-type]
-        reference=texts["reference"],
-        task_type=texts["task_type"],
-        citation_instruction=texts["citation_instruction"] if (texts["citation_instruction"] or "").strip() else None,
+        id=_needed(table, row, "id", used.id) if used.id else str(row.number),
+        question=_needed(table, row, "question", used.question or ()),
+        reference=_needed(table, row, "reference", used.reference) if used.reference else None,
+        task_type=_joined(table, row, used.task_type or ()),
+        # A blank one says nothing, and the benchmark's own stands in.
+        citation_instruction=instruction if instruction and instruction.strip() else None,
         sources=_sources(table, row, used.sources or ()),
     )
+
+
+def _needed(table: Table, row: Row, target: Target, columns: tuple[str, ...]) -> str:
+    """The text of a column that is in use: a question without it would be counted as the model's failure."""
+    text = _joined(table, row, columns)
+    if text and text.strip():
+        return text
+    why = "missing" if not any(column in row.values for column in columns) else "null" if text is None else "empty"
+    way_out = "" if target == "question" else f", or write `{target} = []` in the field map to do without"
+    raise SetupError(
+        f"{table.path}, {row.place}: {target} ({', '.join(columns)}) is {why}; mend the row{way_out}; "
+        f"keys: {shown(list(row.values))}"
+    )
+
+
+def _joined(table: Table, row: Row, columns: tuple[str, ...]) -> str | None:
+    texts = [_text(table, row, column) for column in columns if not is_null(row.values.get(column))]
+    return "\n".join(texts) if texts else None
 
 
 def _text(table: Table, row: Row, column: str) -> str:

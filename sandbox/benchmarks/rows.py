@@ -67,7 +67,7 @@ def read_table(path: Path) -> Table:
 def shown(keys: tuple[str, ...] | list[str]) -> str:
     """Keys for a message: the first twenty, and how many more."""
     more = f" and {len(keys) - MAX_KEYS_SHOWN} more" if len(keys) > MAX_KEYS_SHOWN else ""
-    return ", ".join(keys[:MAX_KEYS_SHOWN]) + more
+    return ", ".join(key if key.isprintable() else ascii(key) for key in keys[:MAX_KEYS_SHOWN]) + more
 
 
 def is_null(value: object) -> bool:
@@ -97,8 +97,8 @@ def _json_rows(path: Path, body: bytes) -> tuple[Row, ...]:
 def _is_json_lines(path: Path, numbered: list[tuple[int, bytes]]) -> bool:
     """By content: public `.json` files are often JSON Lines. One object alone is a row only in a `.jsonl`."""
     first = numbered[0][1].strip()
-    if not first.startswith(b"{"):
-        return path.suffix in (".jsonl", ".ndjson") and first not in (b"[", b"[{")
+    if first.startswith(b"["):
+        return False
     if path.suffix in (".jsonl", ".ndjson"):
         return True
     return len(numbered) > 1 and first.endswith(b"}") and numbered[1][1].lstrip().startswith(b"{")
@@ -118,7 +118,8 @@ def _parsed(path: Path, place: str, text: bytes) -> object:
         raise SetupError(f"{where}: not UTF-8; convert the file, e.g. iconv -f CP932 -t UTF-8") from error
     except json.JSONDecodeError as error:
         at_line = "" if place else f"line {error.lineno} "
-        raise SetupError(f"{where}: broken JSON at {at_line}column {error.colno} ({error.msg})") from error
+        hint = "; JSON Lines, JSON and Parquet are read" if error.pos == 0 else ""
+        raise SetupError(f"{where}: broken JSON at {at_line}column {error.colno} ({error.msg}){hint}") from error
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{where}: JSON that cannot be read ({type(error).__name__}: too long or too deep)") from error
     return value
@@ -128,11 +129,15 @@ def _listed(path: Path, value: object) -> list[object]:
     if isinstance(value, list):
         return cast("list[object]", value)
     fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    lists = [key for key, item in fields.items() if isinstance(item, list)]
+    lists = [key for key, item in fields.items() if _is_list_of_objects(item)]
     if len(lists) != 1:
-        found = f"lists under the keys {shown(lists)}" if lists else f"no list (keys: {shown(list(fields)) or 'none'})"
-        raise SetupError(f"{path}: expected a list of rows or an object with one list in it, found {found}")
+        found = f"lists under the keys {shown(lists)}" if lists else f"none (keys: {shown(list(fields)) or 'none'})"
+        raise SetupError(f"{path}: expected a list of rows, or an object with one such list in it; found {found}")
     return cast("list[object]", fields[lists[0]])
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and (not value or isinstance(cast("list[object]", value)[0], dict))
 
 
 def _as_object(path: Path, place: str, value: object) -> Mapping[str, object]:
@@ -179,8 +184,14 @@ def _candidates(folder: Path) -> str:
 
 
 def _kind(value: object) -> str:
-    return (
-        "null"
-        if is_null(value)
-        else {str: "a string", list: "a list", bool: "true or false"}.get(type(value), "a number")
-    )
+    match value:
+        case None:
+            return "null"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case bool():
+            return "true or false"
+        case _:
+            return "a number"

@@ -434,3 +434,11 @@ def test_recorded_refusal_is_a_burst(server: BraveServer) -> None:
     server.script = [Canned(429, sample.read_bytes())]
     assert len(search(server, "子育て支援", bucket=timeline.bucket())) == 10
     assert timeline.slept_s == [1.1]
+
+
+def test_provenance_says_where_a_search_goes_and_what_is_always_sent() -> None:
+    assert BraveSettings(extra_snippets=False).facts("brave-sdk") == {
+        "engine": "brave-sdk", "base_url": "https://api.search.brave.com", "country": "JP", "search_lang": "jp",
+        "ui_lang": "ja-JP", "safesearch": "moderate", "text_decorations": "false", "spellcheck": "false",
+        "result_filter": "web", "extra_snippets": "false",
+    }  # fmt: skip

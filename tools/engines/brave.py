@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
 import httpx2
+from pydantic import JsonValue
 
 from tools.engines.brave_reply import Fault, read_fault, read_hits
 from tools.pace import Clock
@@ -63,7 +64,7 @@ class Unpaced:
 
 @dataclass(frozen=True, slots=True)
 class BraveSettings:
-    """What a Brave search depends on besides the query; `sent()` goes into the provenance.
+    """What a Brave search depends on besides the query.
 
     `base_url` is what stands before `/res/v1` (with it is fine too), `search_lang` ISO 639-1 or one of Brave's own
     codes, `language` that of the failures that the model reads. The bucket is the caller's: the free plan's one request
@@ -95,6 +96,10 @@ class BraveSettings:
             "result_filter": "web",
             "extra_snippets": "true" if self.extra_snippets else "false",
         }
+
+    def facts(self, engine: str) -> dict[str, JsonValue]:
+        """What the provenance says of a search through `engine`: where it goes and what is sent with every query."""
+        return {"engine": engine, "base_url": self.base_url, **self.sent()}
 
 
 class BraveEngine:

@@ -1,0 +1,352 @@
+"""Question files as people have them: what is read, and what is said of a file that cannot be."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.benchmarks.data import Dataset, FieldMap, Question, load_rows, read_field_map
+from tools.tool import SetupError
+
+LAWQA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "corpus" / "questions_lawqa.jsonl"
+
+NO_PYARROW = "pyarrow is in the extra `parquet` and in the group `check`"
+
+ROWS: list[dict[str, object]] = [
+    {
+        "id": "問１",
+        "question": " 令和６年度の補助金の上限は？\u2028（全角で）\n",
+        "reference": "１，２３４万円",
+        "task_type": "数値",
+        "citation_instruction": "必ず <cite>番号</cite> を付けること。",
+        "sources": ["https://example.jp/東京.html", "law-001"],
+    },
+    {"id": "問２", "question": "ﾊﾝｶｸの問い", "reference": "はい", "task_type": None, "sources": "law-002"},
+]
+QUESTIONS = (
+    Question(
+        "問１",
+        " 令和６年度の補助金の上限は？\u2028（全角で）\n",
+        "１，２３４万円",
+        "数値",
+        "必ず <cite>番号</cite> を付けること。",
+        ("https://example.jp/東京.html", "law-001"),
+    ),
+    Question("問２", "ﾊﾝｶｸの問い", "はい", None, None, ("law-002",)),
+)
+AS_NAMED = FieldMap(
+    id=("id",),
+    question=("question",),
+    reference=("reference",),
+    task_type=("task_type",),
+    citation_instruction=("citation_instruction",),
+    sources=("sources",),
+)
+
+
+def lines(*rows: object) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def row(**changed: object) -> dict[str, object]:
+    return {"id": "問１", "question": "問い", "reference": "答え"} | changed
+
+
+def written(folder: Path, name: str, body: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(body)
+    return path
+
+
+def loaded(folder: Path, *rows: object, fields: FieldMap | None = None) -> Dataset:
+    return load_rows(written(folder, "質問.jsonl", lines(*rows)), fields)
+
+
+def refusal(folder: Path, *rows: object, fields: FieldMap | None = None) -> str:
+    with pytest.raises(SetupError) as error:
+        loaded(folder, *rows, fields=fields)
+    message = str(error.value)
+    assert "\n" not in message
+    return message.replace(str(folder) + "/", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("質問.jsonl", lines(*ROWS)),
+        ("bom.jsonl", b"\xef\xbb\xbf" + lines(*ROWS)),
+        ("crlf.jsonl", lines(*ROWS).replace(b"}\n", b"}\r\n")),
+        ("blank.jsonl", b"\n\r\n" + lines(*ROWS).replace(b"}\n", b"}\n \t\n")),
+        ("no-last-line-end.jsonl", lines(*ROWS).rstrip()),
+        ("lines-called.json", lines(*ROWS)),
+        ("lines-called.txt", lines(*ROWS)),
+        ("list.json", json.dumps(ROWS).encode()),
+        ("pretty.json", b"\xef\xbb\xbf" + json.dumps(ROWS, ensure_ascii=False, indent=2).encode()),
+        ("list-called.jsonl", json.dumps(ROWS, indent=1).encode()),
+        ("object.json", json.dumps({"version": 1, "authors": ["都"], "data": ROWS}, ensure_ascii=False).encode()),
+    ],
+)
+def test_every_form_of_json_gives_the_same_questions_unchanged(tmp_path: Path, name: str, body: bytes) -> None:
+    path = written(tmp_path, name, body)
+    assert load_rows(path, None) == Dataset(path, hashlib.sha256(body).hexdigest(), 2, AS_NAMED, QUESTIONS, unused=())
+
+
+def test_parquet_gives_the_same_questions(tmp_path: Path) -> None:
+    pyarrow, parquet = (pytest.importorskip(name, reason=NO_PYARROW) for name in ("pyarrow", "pyarrow.parquet"))
+    path = tmp_path / "質問.parquet"
+    as_lists = [ROWS[0], ROWS[1] | {"sources": ["law-002"], "citation_instruction": None}]
+    parquet.write_table(pyarrow.Table.from_pylist(as_lists), path)
+    dataset = load_rows(path, None)
+    assert (dataset.rows, dataset.sha256) == (QUESTIONS, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def test_parquet_without_its_extra_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    path = written(tmp_path, "質問.parquet", b"PAR1....PAR1")
+    with pytest.raises(SetupError, match=r"pip install 'pincite\[parquet\]' .*uv run --extra parquet"):
+        load_rows(path)
+
+
+@pytest.mark.parametrize("body", [b"PAR1", b"PAR1....PAR1", b"PAR1" + b"\0" * 100 + b"\xff\xff\xff\x7fPAR1"])
+def test_broken_parquet_is_one_line(tmp_path: Path, body: bytes) -> None:
+    pytest.importorskip("pyarrow.parquet", reason=NO_PYARROW)
+    with pytest.raises(SetupError, match=r"^[^\n]*x\.parquet: broken Parquet \([^\n]+\)$"):
+        load_rows(written(tmp_path, "x.parquet", body))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("qid", "query", "answer", "type", "urls", "instruction"),
+        ("q_id", "prompt", "reference_answer", "category", "source_urls", "instruction"),
+        ("QUESTION_ID", "Question", "GOLD", "Task_Type", "Doc_IDs", "citation_instruction"),
+        ("question_id", "question", "gold", "task_type", "links", "citation_instruction"),
+    ],
+)
+def test_known_names_are_found_in_any_case(tmp_path: Path, columns: tuple[str, ...]) -> None:
+    values = ("問１", "問い", "答え", "数値", ["u"], "番号を付ける")
+    dataset = loaded(tmp_path, dict(zip(columns, values, strict=True)))
+    assert dataset.rows == (Question("問１", "問い", "答え", "数値", "番号を付ける", ("u",)),)
+    assert (dataset.fields.id, dataset.fields.sources) == ((columns[0],), (columns[4],))
+
+
+def test_a_map_joins_columns_by_line_ends_and_settles_only_what_it_names(tmp_path: Path) -> None:
+    source: dict[str, object] = {
+        "q_id": 7,
+        "問題": "正しいものは？",
+        "choices": ["a 甲", "b 乙"],
+        "note": None,
+        "answer": 1,
+    }
+    fields = FieldMap(question=("問題", "note", "choices"))
+    dataset = loaded(tmp_path, source, fields=fields)
+    assert dataset.rows == (Question("7", "正しいものは？\na 甲\nb 乙", "1", None, None, ()),)
+    assert dataset.fields == FieldMap(
+        id=("q_id",),
+        question=("問題", "note", "choices"),
+        reference=("answer",),
+        task_type=(),
+        citation_instruction=(),
+        sources=(),
+    )
+
+
+def test_columns_that_nothing_reads_are_named(tmp_path: Path) -> None:
+    assert loaded(tmp_path, row(choices="a"), row(id="二", 備考="x")).unused == ("choices", "備考")
+
+
+def test_without_a_column_of_ids_rows_are_numbered_and_without_references_there_are_none(tmp_path: Path) -> None:
+    dataset = loaded(tmp_path, {"query": "一"}, {"query": "二"}, fields=FieldMap(id=(), reference=()))
+    assert dataset.rows == (Question("1", "一", None, None, None, ()), Question("2", "二", None, None, None, ()))
+
+
+def test_a_blank_instruction_is_none_and_sources_may_be_null(tmp_path: Path) -> None:
+    dataset = loaded(tmp_path, row(citation_instruction=" \n", sources=None), row(id="二", sources=["a", "b"]))
+    assert [(question.citation_instruction, question.sources) for question in dataset.rows] == [
+        (None, ()),
+        (None, ("a", "b")),
+    ]
+
+
+def test_duplicate_ids_are_refused_with_both_rows(tmp_path: Path) -> None:
+    body = lines(row()) + b"\n\n" + lines(row(id="問２"), row())
+    with pytest.raises(SetupError) as error:
+        load_rows(written(tmp_path, "x.jsonl", body))
+    assert str(error.value) == (
+        f'{tmp_path}/x.jsonl, row 3 (line 5): the id "問１" is already that of row 1; '
+        "make ids unique, or write `id = []` in the field map to number the rows"
+    )
+
+
+def test_the_number_1_and_the_text_1_are_one_id(tmp_path: Path) -> None:
+    assert 'row 2: the id "1" is already that of row 1' in refusal(tmp_path, row(id=1), row(id="1"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"id": None}, "id (id) is null; mend the row, or write `id = []` in the field map to do without"),
+        ({"id": " "}, "id (id) is empty; mend the row, or write `id = []` in the field map to do without"),
+        ({"id": True}, '"id" holds True, where text is expected'),
+        ({"id": {"$oid": "6"}}, "\"id\" holds {'$oid': '6'}, where text is expected"),
+        ({"question": "　\n"}, "question (question) is empty; mend the row"),
+        ({"question": ["問い", None]}, '"question" holds None, where text is expected'),
+        ({"reference": None}, "reference (reference) is null; mend the row, or write `reference = []`"),
+        ({"reference": float("nan")}, "reference (reference) is null; mend the row, or write `reference = []`"),
+        ({"reference": {"a": "あ" * 60}}, "\"reference\" holds {'a': '" + "あ" * 30 + "..., where text is expected"),
+        ({"task_type": 1.5, "sources": [["a"]]}, "\"sources\" holds ['a'], where text is expected"),
+        ({"sources": {"url": "a"}}, "\"sources\" holds {'url': 'a'}, where text is expected"),
+    ],
+)
+def test_a_row_that_cannot_be_asked_is_named_with_its_keys(
+    tmp_path: Path, changed: dict[str, object], message: str
+) -> None:
+    said = refusal(tmp_path, row(id="先"), row() | changed)
+    assert said.startswith(f"質問.jsonl, row 2: {message}")
+    assert said.endswith(f"; keys: {', '.join(row() | changed)}")
+
+
+def test_a_row_without_the_column_is_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path, row(), {"id": "二", "question": "問い", "answer": "答え"}) == (
+        "質問.jsonl, row 2: reference (reference) is missing; mend the row, or write `reference = []` in the field map "
+        "to do without; keys: id, question, answer"
+    )
+
+
+@pytest.mark.parametrize("column", ["id", "question", "reference", "task_type", "citation_instruction", "sources"])
+def test_half_a_character_is_refused_wherever_it_stands(tmp_path: Path, column: str) -> None:
+    path = written(tmp_path, "x.jsonl", json.dumps(row(**{column: "半分\ud83d"})).encode())
+    with pytest.raises(SetupError, match=rf'row 1: "{column}" holds half a character') as error:
+        load_rows(path)
+    str(error.value).encode()
+
+
+def test_two_known_names_are_a_question_for_the_user(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {"qid": "1", "query": "問い", "prompt": "長い問い", "answer": "答え", "gold": "x"}) == (
+        "質問.jsonl: write a field map (a TOML file for --fields) that says which column is what: "
+        '`question = "query"` or `question = "prompt"`; `reference = "answer"` or `reference = "gold"`; '
+        "keys: qid, query, prompt, answer, gold"
+    )
+
+
+def test_the_column_of_the_target_s_own_name_wins(tmp_path: Path) -> None:
+    assert loaded(tmp_path, row(prompt="長い問い", answer="別", question_id="9")).rows == (
+        Question("問１", "問い", "答え", None, None, ()),
+    )
+
+
+def test_missing_columns_are_answered_with_the_map_to_write(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {"questions": "問い", "正解": "答え"}) == (
+        "質問.jsonl: write a field map (a TOML file for --fields) that says which column is what: "
+        '`id = "COLUMN"` or `id = []` (rows are numbered); `question = "questions"`; '
+        '`reference = "COLUMN"` or `reference = []` (none); keys: questions, 正解'
+    )
+
+
+def test_a_column_that_no_row_has_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    assert refusal(tmp_path, row(choices="a"), fields=FieldMap(question=("question", "choice"))) == (
+        '質問.jsonl: the field map names the column "choice" for question, which no row has (did you mean "choices"?); '
+        "keys: id, question, reference, choices"
+    )
+
+
+def test_many_and_unprintable_keys_stay_one_line(tmp_path: Path) -> None:
+    said = refusal(tmp_path, {f"列\n{number}": 1 for number in range(25)})
+    assert said.endswith("'\\u5217\\n19' and 5 more")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("x.jsonl", lines(row()) + b'{"id": "2", "question": \n', "x.jsonl, row 2 (line 2): broken JSON at column 25"),
+        ("x.jsonl", lines(row()) + b"[1]\n", "x.jsonl, row 2 (line 2): a row must be a JSON object, not a list"),
+        ("x.jsonl", lines(row()) + b"null\n", "x.jsonl, row 2 (line 2): a row must be a JSON object, not null"),
+        ("x.jsonl", lines(row()) + "質問,答え\n".encode(), "x.jsonl, row 2 (line 2): broken JSON at column 1"),
+        (
+            "x.jsonl",
+            lines(row(reference="答え")).decode().encode("cp932"),
+            "x.jsonl, row 1 (line 1): not UTF-8; convert",
+        ),
+        ("x.json", "[\n{}, \n{'id': '問'}]".encode(), "x.json: broken JSON at line 3 column 2"),
+        ("x.json", '[\n{"id": "問'.encode("euc-jp"), "x.json, line 2: not UTF-8; convert the file"),
+        ("x.json", b"[1, 2]", "x.json, row 1: a row must be a JSON object, not a number"),
+        ("x.json", b'"text"', "x.json: expected a list of rows, or an object with one such list in it; found none"),
+        ("x.json", b'{"a": 1}', "found none (keys: a)"),
+        ("x.json", b'{"a": [{}], "b": [{}]}', "found lists under the keys a, b"),
+        ("x.json", b"[" * 100_000, "x.json: JSON that cannot be read (RecursionError: too long or too deep)"),
+        (
+            "x.csv",
+            b"id,question\n1,2\n",
+            "x.csv: broken JSON at line 1 column 1 (Expecting value); JSON Lines, JSON and",
+        ),
+        ("x.jsonl", b"\xff\xfe{\x00", "x.jsonl is UTF-16: convert it"),
+        ("x.jsonl.gz", b"\x1f\x8b\x08", "x.jsonl.gz is compressed: unpack it first"),
+        ("x.jsonl", b"", "x.jsonl holds no rows"),
+        ("x.jsonl", b"\xef\xbb\xbf\r\n \n", "x.jsonl holds no rows"),
+        ("x.json", b"[]", "x.json holds no rows"),
+        ("x.json", b'{"data": []}', "x.json holds no rows"),
+    ],
+)
+def test_a_broken_file_is_one_line_with_the_place(tmp_path: Path, name: str, body: bytes, message: str) -> None:
+    with pytest.raises(SetupError) as error:
+        load_rows(written(tmp_path, name, body))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_and_a_directory_say_so(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"nowhere\.jsonl: there is no such file$"):
+        load_rows(tmp_path / "nowhere.jsonl")
+    written(tmp_path, "test.parquet", b"")
+    written(tmp_path, "README.md", b"")
+    with pytest.raises(SetupError, match=r"is a directory: name the data file in it \(test\.parquet\)$"):
+        load_rows(tmp_path)
+
+
+def test_a_field_map_takes_a_name_or_a_list(tmp_path: Path) -> None:
+    text = '# 対応表\nquestion = ["question", "選択肢"]\nid = "q_id"\nreference = []\n'
+    assert read_field_map(written(tmp_path, "map.toml", b"\xef\xbb\xbf" + text.encode())) == FieldMap(
+        id=("q_id",), question=("question", "選択肢"), reference=()
+    )
+
+
+FIELDS = "the fields are id, question, reference, task_type, citation_instruction, sources"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'questions = "q"', f'map.toml: there is no field "questions"; {FIELDS}'),
+        (b"question = 3", f'map.toml: "question" must be a column name or a list of them; {FIELDS}'),
+        (b"question = []", f'map.toml: "question" must be a column name or a list of them; {FIELDS}'),
+        (b'id = ""', f'map.toml: "id" must be a column name or a list of them; {FIELDS}'),
+        (b'id = ["a", 1]', f'map.toml: "id" must be a column name or a list of them; {FIELDS}'),
+        (b'[fields]\nid = "a"', f'map.toml: there is no field "fields"; {FIELDS}'),
+        (b"id = q_id", "map.toml: broken TOML ("),
+        ('id = "番号"'.encode("cp932"), "map.toml: not UTF-8; convert the file"),
+    ],
+)
+def test_a_broken_field_map_is_one_line(tmp_path: Path, body: bytes, message: str) -> None:
+    with pytest.raises(SetupError) as error:
+        read_field_map(written(tmp_path, "map.toml", body))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_field_map_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"map\.toml cannot be read: No such file or directory$"):
+        read_field_map(tmp_path / "map.toml")
+
+
+def test_real_questions_load_with_and_without_their_choices() -> None:
+    if not LAWQA.exists():
+        pytest.skip(f"no questions at {LAWQA}")
+    plain, joined = load_rows(LAWQA), load_rows(LAWQA, FieldMap(question=("question", "choices")))
+    assert (plain.n_rows, plain.unused) == (105, ("choices", "multi_doc", "licence", "origin"))
+    assert joined.unused == ("multi_doc", "licence", "origin")
+    listed = [json.loads(line) for line in LAWQA.read_bytes().splitlines()]
+    assert [(question.question, question.reference, question.sources) for question in joined.rows] == [
+        (f"{item['question']}\n{item['choices']}", item["answer"], tuple(item["doc_ids"])) for item in listed
+    ]
