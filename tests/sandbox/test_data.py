@@ -272,6 +272,8 @@ def test_many_and_unprintable_keys_stay_one_line(tmp_path: Path) -> None:
         ("x.json", "[\n{}, \n{'id': '問'}]".encode(), "x.json: broken JSON at line 3 column 2"),
         ("x.json", '[\n{"id": "問'.encode("euc-jp"), "x.json, line 2: not UTF-8; convert the file"),
         ("x.json", b"[1, 2]", "x.json, row 1: a row must be a JSON object, not a number"),
+        ("x.json", '["問い"]'.encode(), "x.json, row 1: a row must be a JSON object, not a string"),
+        ("x.json", b"[{}, true]", "x.json, row 2: a row must be a JSON object, not true or false"),
         ("x.json", b'"text"', "x.json: expected a list of rows, or an object with one such list in it; found none"),
         ("x.json", b'{"a": 1}', "found none (keys: a)"),
         ("x.json", b'{"a": [{}], "b": [{}]}', "found lists under the keys a, b"),

@@ -442,3 +442,23 @@ def test_provenance_says_where_a_search_goes_and_what_is_always_sent() -> None:
         "ui_lang": "ja-JP", "safesearch": "moderate", "text_decorations": "false", "spellcheck": "false",
         "result_filter": "web", "extra_snippets": "false",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("base_url", ["api.search.brave.com", "ftp://api.search.brave.com", "http://[broken"])
+def test_an_address_that_cannot_be_one_is_a_setting_to_mend(base_url: str) -> None:
+    async def act() -> None:
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            await BraveEngine(client, BraveSettings(base_url=base_url), "BSA", Unpaced()).search("子育て", 10, 1)
+
+    with pytest.raises(SetupError, match="base_url"):
+        asyncio.run(act())
+
+
+@pytest.mark.parametrize("count", [0, 21])
+def test_a_number_of_hits_that_brave_does_not_give_is_a_setting_to_mend(count: int) -> None:
+    async def act() -> None:
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            await BraveEngine(client, BraveSettings(), "BSA", Unpaced()).search("子育て", count, 1)
+
+    with pytest.raises(SetupError, match=f"1 to 20 hits a result page, not {count}"):
+        asyncio.run(act())
