@@ -444,7 +444,7 @@ def test_provenance_says_where_a_search_goes_and_what_is_always_sent() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("base_url", ["api.search.brave.com", "ftp://api.search.brave.com", "http://[broken"])
+@pytest.mark.parametrize("base_url", ["api.search.brave.com", "ftp://api.search.brave.com", "http://127.0.0.1:port"])
 def test_an_address_that_cannot_be_one_is_a_setting_to_mend(base_url: str) -> None:
     async def act() -> None:
         async with httpx2.AsyncClient(trust_env=False) as client:
