@@ -82,7 +82,7 @@ DERIVED = [
     Derived("nagihara-12", "8.4", ("571", "523"), str(round((571 - 523) / 571 * 100, 1))),
     Derived("nagihara-12", "53", ("523", "470"), str(523 - 470)),
     Derived("nagihara-15", "令和6年4月1日", ("2024年4月1日",), f"令和{2024 - 2018}年4月1日"),
-    Derived("nagihara-22", "令和7年10月31日", ("令和7年4月14日から10月31日",), "令和7年" + "10月31日"),
+    Derived("nagihara-22", "令和7年9月30日", ("令和7年4月14日から9月30日",), "令和7年" + "9月30日"),
     Derived("nagihara-14", "132", ("14900", "14768"), str(14900 - 14768)),
 ]
 # Said by the questioner, so it need not be in a document.
