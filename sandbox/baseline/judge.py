@@ -31,7 +31,7 @@ from sandbox.judging.prompt import BLOCKS
 
 FULL, PARTIAL = 0.75, 0.35
 ANSWERS = 0.4
-ENOUGH_GRAMS = 8
+ENOUGH_GRAMS = 4
 FIGURE_WEIGHT = 2
 N_PIECES = 3
 N_CANDIDATES = 8
@@ -147,13 +147,13 @@ def consistency(question: str, reference: str, answer: str) -> Decision:
         named = wanted.text in _WORD.findall(_fold(answer))
         return Decision("consistent" if named else "insufficient", "語彙の手がかりがない回答または参照回答")
     match = _match(wanted, _pieces(answer))
-    share = max(_share(wanted, said), _share(said, wanted) if len(said.grams) >= ENOUGH_GRAMS else 0.0)
+    share = max(_share(wanted, said, given), _share(said, wanted, given, at_least=ENOUGH_GRAMS))
     key = [figure for figure in wanted.figures if not any(figure.agrees(other) for other in given.figures)]
     held = [figure for figure in key if any(other.agrees(figure) or other.rounds(figure) for other in said.figures)]
     reason = f"参照回答との一致率 {share:.2f}、主な数値 {len(held)}/{len(key)}"
     if wanted.text in said.text and not match.missing:
         return Decision("consistent", reason)
-    if gives_up(_fold(answer)) and not gives_up(_fold(reference)) and not held and share < FULL:
+    if gives_up(_fold(answer)) and not gives_up(_fold(reference)) and not held and (key or share < FULL):
         return Decision("insufficient", reason + "、答えが述べられていない")
     if match.negated and len(held) == len(key):
         return Decision("contradictory", reason + "、肯定と否定が逆")
@@ -322,6 +322,10 @@ def _opposed(sentence: str, pieces: Sequence[str]) -> bool:
     return bool(grams and same) and all(is_negative(piece) != polarity for piece in same)
 
 
-def _share(wanted: _Content, said: _Content) -> float:
-    """The share of the wanted bigrams that stand anywhere in the other text."""
-    return sum(gram in said.text for gram in wanted.grams) / len(wanted.grams) if wanted.grams else 0.0
+def _share(wanted: _Content, said: _Content, given: _Content, at_least: int = 1) -> float:
+    """The share of the wanted bigrams that stand anywhere in the other text; what the question says counts for neither.
+
+    0 with fewer bigrams than `at_least`: two of two say nothing about a long text.
+    """
+    new = [gram for gram in wanted.grams if gram not in given.text] or wanted.grams
+    return sum([gram in said.text for gram in new]) / len(new) if len(new) >= at_least else 0.0

@@ -37,7 +37,7 @@ KEPT_REASON_CHARS = 1_000
 MAX_OBJECTS = 64
 """JSON objects tried in one reply; a bound on what a degenerate reply may cost."""
 
-_LABEL_EDGE = " \t\r\n\"'`*_.。,、:;!「」『』“”‘’()[]#-"
+_LABEL_EDGE = " \t\r\n\"'`*_.。,、:;!「」『』“”‘’()#-"
 _VERDICT_NAMES = ("verdict", "label", "判定", "判定結果")
 
 
