@@ -34,10 +34,11 @@ from sandbox.provenance import Facts
 from sandbox.settings import BASELINE, RunSettings, SearchSettings
 from sandbox.toolbox import Toolbox
 from tools.document import PageSource
-from tools.engines.brave import BraveEngine, BraveSettings
+from tools.extract import extract
+from tools.engines.brave import BraveEngine, BraveSettings, Unpaced
 from tools.engines.brave_sdk import BraveSdkEngine
 from tools.find import FindTool
-from tools.pace import Pace
+from tools.pace import TokenBucket
 from tools.search import SearchEngine, SearchTool
 from tools.tool import SetupError
 
@@ -113,7 +114,7 @@ def _corpus(settings: RunSettings, out: Path) -> Corpus | None:
         return open_corpus(Path(settings.search.corpus))
     folder = out / SAMPLE_CORPUS
     if not folder.exists():
-        build(MANIFEST, folder)
+        build(MANIFEST, folder, extract=extract)
     return open_corpus(folder)
 
 
@@ -132,7 +133,8 @@ async def _web(
             "or search your own documents: --search local --corpus DIR"
         )
     brave = _brave_settings(search)
-    pace = Pace(search.brave_interval_s)
+    # One bucket for all sessions: the limit is the account's.
+    pace = TokenBucket(1 / search.brave_interval_s) if search.brave_interval_s else Unpaced()
     if search.engine == "brave-sdk":
         engine: SearchEngine = BraveSdkEngine(await _client(stack), brave, key, pace)
     else:
