@@ -48,6 +48,7 @@ def _either_width(word: str) -> str:
 _PLACE = re.compile(r"\{(" + "|".join(BLOCKS).lower() + r")\}")
 _NAME = "(?:" + "|".join(_either_width(name) for name in BLOCKS) + ")"
 _OPENING = re.compile(rf"[<＜]{{3}}(?=[ \t\u3000]{{0,8}}{_NAME})", re.IGNORECASE)
+_THREE_SIGNS = re.compile("[>＞]{3}")
 _CLOSING = re.compile(rf"({_NAME}[ \t\u3000]{{0,8}})[>＞]{{3}}", re.IGNORECASE)
 
 
@@ -94,7 +95,8 @@ def harmless(value: str) -> tuple[str, int]:
     """
     clean = shield.neutralise(value)
     text, n_opening = _OPENING.subn("< < <", clean.text)
-    text, n_closing = _CLOSING.subn(r"\1> > >", text)
+    # The pattern begins with a name, which is slow to look for; three signs in a row are rare and quick to find.
+    text, n_closing = _CLOSING.subn(r"\1> > >", text) if _THREE_SIGNS.search(text) else (text, 0)
     return text, clean.n + n_opening + n_closing
 
 
