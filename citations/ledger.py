@@ -38,6 +38,7 @@ class Ledger:
         self._policy = policy or Policy()
         self._pages: dict[int, _Page] = {}
         self._number_by_identity: dict[str, int] = {}
+        self._identities: dict[str, str] = {}
 
     def record(self, view: PageView) -> int | None:
         """The citation number of the page shown; None where it has none (then nothing of it is kept).
@@ -57,8 +58,9 @@ class Ledger:
         page = self._pages[number]
         page.title = page.title or view.title
         for url in (view.url, view.final_url):
-            if url is not None and self._number_by_identity.setdefault(self._identity(url), number) == number:
-                self._note_alias(page, url)
+            if url is not None and self._identity(url) not in self._number_by_identity:
+                self._number_by_identity[self._identity(url)] = number
+                page.aliases.append(url)
         _keep(page, view.kind, view.pieces)
         return number
 
@@ -123,13 +125,11 @@ class Ledger:
         self._number_by_identity.setdefault(self._identity(url), number)
         return number
 
-    def _note_alias(self, page: _Page, url: str) -> None:
-        known = {self._identity(other) for other in (page.url, *page.aliases)}
-        if self._identity(url) not in known:
-            page.aliases.append(url)
-
     def _identity(self, url: str) -> str:
-        return page_identity(url, self._policy)
+        identity = self._identities.get(url)
+        if identity is None:
+            identity = self._identities[url] = page_identity(url, self._policy)
+        return identity
 
 
 def _keep(page: _Page, kind: ViewKind, pieces: Iterable[Piece]) -> None:
