@@ -29,6 +29,7 @@ MetricName = Literal[
 RATES: frozenset[MetricName] = frozenset({"consistency", "source_found", "source_cited"})
 ALWAYS: tuple[MetricName, ...] = ("consistency", "citation_recall", "citation_precision", "citation_f1")
 CAUSE = re.compile(r"([a-z_]{1,40})(?::|\Z)")
+OTHER = "other"
 NO_TYPE = "(none)"
 """Key of the records without a task type, where others have one."""
 
@@ -357,7 +358,7 @@ def _values(record: Record) -> dict[MetricName, Value]:
 def _cause(reason: str) -> str:
     """The cause that a reason begins with (`output_limit: …`); its free words would make every record its own group."""
     found = CAUSE.match(reason)
-    return found[1] if found else "other"
+    return found[1] if found else OTHER
 
 
 def _tool_count(counts: Counter[str]) -> ToolCount:

@@ -18,7 +18,7 @@ from sandbox.outcome import COUNTING
 from sandbox.record import Outcome
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import BASELINE
-from sandbox.summary import CodeLoss, Metric, MetricName, Summary
+from sandbox.summary import OTHER, CodeLoss, Metric, MetricName, Summary
 
 NAMES: Mapping[MetricName, str] = {
     "consistency": "Consistency",
@@ -154,7 +154,8 @@ def _outcomes(runs: Sequence[_Run]) -> Table:
         counts = [str(run.summary.outcomes.get(outcome, 0)) for run in runs]
         table.add_row(_words(outcome), *counts, COUNTING[outcome].consistency, COUNTING[outcome].citation)
         reasons = [run.summary.outcome_reasons.get(outcome, {}) for run in runs]
-        for cause in sorted({cause for counted in reasons for cause in counted}):
+        causes = sorted({cause for counted in reasons for cause in counted})
+        for cause in causes if causes != [OTHER] else ():
             table.add_row(f"  {_words(cause)}", *(str(counted.get(cause, 0)) for counted in reasons), "", "")
     return table
 

@@ -1,0 +1,120 @@
+"""`pincite score`: scores from verdicts that are there already, without any call.
+
+Knows: its flags, where verdicts come from. Must not know: what a verdict is worth.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, BinaryIO, get_args
+
+import typer
+
+from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
+from sandbox.record import Record
+from sandbox.reports.terminal import console_for, print_report
+from sandbox.rescore import rescored
+from sandbox.store import SUMMARY, RunFolder
+from sandbox.stored_run import StoredRun, open_run
+from sandbox.summary import Summary, as_json, summarise
+from tools.tool import SetupError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
+
+@app.command(context_settings={"max_content_width": 110})
+def score(
+    run: Annotated[
+        Path | None, typer.Argument(metavar="RUN", help="Run folder whose stored verdicts are scored again.")
+    ] = None,
+    verdicts: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Score the verdicts in this JSON Lines file instead; - reads stdin."),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help=f"Scoring rules for --verdicts: {' or '.join(PROFILES)}.", show_default=True)
+    ] = PROFILES[0],
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print JSON and nothing else (with --verdicts it always is).")
+    ] = False,
+) -> None:
+    """Score verdicts that are there already. Nothing is generated and no judge is asked.
+
+    With RUN: parse each stored answer again, score its stored verdicts, write RUN/summary.json and print the scores.
+    With --verdicts FILE: pure arithmetic on verdicts made elsewhere (human annotators, another judge), one answer a
+    line; prints per line {"id", "counted" or "dropped", "recall", "precision", "f1", "exact"}, rates from 0 to 1.
+    """
+    if verdicts is not None and run is None:
+        for result in score_file(verdicts, profile_named(profile)):
+            print(result.model_dump_json())
+        return
+    if run is None or verdicts is not None:
+        raise SetupError("give either a run folder or --verdicts FILE")
+    summary = score_run(open_run(run))
+    if json_:
+        print(as_json(summary))
+    else:
+        print_report([summary], console_for(sys.stdout))
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name; SetupError lists the names there are."""
+    for profile in PROFILES:
+        if profile == name:
+            return profile
+    raise SetupError(f"there is no profile {name!r}; the profiles are: {', '.join(PROFILES)}")
+
+
+def score_file(name: str, profile: Profile) -> list[TmgResult | LongbenchResult]:
+    """The result of each line, blank lines passed over. Raises SetupError naming the first line that is wrong."""
+    try:
+        if name == "-":
+            return list(_score_lines(sys.stdin.buffer, profile))
+        with Path(name).open("rb") as file:
+            return list(_score_lines(file, profile))
+    except OSError as error:
+        raise SetupError(f"cannot read the verdicts in {name}: {error.strerror or error}") from error
+    except RowError as error:
+        raise SetupError(f"{'stdin' if name == '-' else name}, {error}") from error
+
+
+def score_run(run: StoredRun) -> Summary:
+    """The figures of a run from its stored answers and verdicts; also written to its folder as summary.json.
+
+    Says on stderr how many stored scores came out differently. Raises SetupError where nothing is finished yet.
+    """
+    changed = 0
+
+    def again() -> Iterator[Record]:
+        nonlocal changed
+        for record in run.records():
+            fresh = rescored(record, f1_only=run.settings.citations.f1_only)
+            changed += fresh != record
+            yield fresh
+
+    summary = summarise(again(), run.facts())
+    if summary.sessions == 0:
+        raise SetupError(f"no session of {run.path} is finished yet: there is nothing to score")
+    with RunFolder(run.path) as folder:
+        folder.write(SUMMARY, as_json(summary))
+    if changed:
+        print(
+            f"pincite: {changed} of {summary.sessions} stored scores come out differently now; "
+            "the figures and the digest are those of the new ones",
+            file=sys.stderr,
+        )
+    return summary
+
+
+def _score_lines(file: BinaryIO, profile: Profile) -> Iterator[TmgResult | LongbenchResult]:
+    for number, line in enumerate(file, 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise RowError(f"row {number}: not UTF-8 ({error.reason} at byte {error.start})") from error
+        if text.strip():
+            yield score_line(text, profile, number)

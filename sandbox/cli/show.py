@@ -1,0 +1,63 @@
+"""`pincite show`: one session of a run, to read.
+
+Knows: its flags, and how a session is found by its sample's id. Must not know: how a session is told.
+"""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sandbox.record import Record
+from sandbox.reports.session import View, session_text
+from sandbox.reports.terminal import console_for
+from sandbox.reports.untrusted import one_line
+from sandbox.stored_run import StoredRun, open_run
+from tools.tool import SetupError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+N_NEAREST = 5
+
+
+@app.command(context_settings={"max_content_width": 110})
+def show(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, as written by pincite run.")],
+    sample: Annotated[str, typer.Argument(metavar="SAMPLE", help="The sample's id, as in the data set.")],
+    repeat: Annotated[int, typer.Option(min=0, help="Which session of the sample, from 0.")] = 0,
+    full: Annotated[bool, typer.Option("--full", help="Shorten nothing: reasoning, tool results, evidence.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print the stored record as JSON and nothing else.")] = False,
+) -> None:
+    """Show one session round by round: tool calls, what they returned, the answer, and what each citation stands on.
+
+    Each sentence of the answer comes with its verdicts and the judge's reasons, each citation with the evidence that was
+    seen of its page. Words that sentence and evidence share are marked: a help for the eye, no verdict.
+    """
+    record = find_record(open_run(run), sample, repeat)
+    if json_:
+        print(record.model_dump_json())
+        return
+    console = console_for(sys.stdout)
+    console.print(session_text(record, View(full=full, brackets=not console.is_terminal)))
+
+
+def find_record(run: StoredRun, sample_id: str, repeat: int) -> Record:
+    """The record of the session. Raises SetupError with the nearest ids, or the repeats that are there."""
+    ids: dict[str, list[int]] = {}
+    for record in run.records():
+        if record.sample_id == sample_id and record.repeat == repeat:
+            return record
+        ids.setdefault(record.sample_id, []).append(record.repeat)
+    if sample_id in ids:
+        there = ", ".join(str(number) for number in sorted(ids[sample_id]))
+        raise SetupError(f"sample {sample_id} has no finished repeat {repeat} in {run.path}; finished: {there}")
+    if not ids:
+        raise SetupError(f"no session of {run.path} is finished yet")
+    nearest = get_close_matches(sample_id, ids, n=N_NEAREST, cutoff=0.0)
+    raise SetupError(
+        f"{run.path} has no finished sample {one_line(sample_id, 80)!r}; the nearest ids: {', '.join(nearest)}"
+    )

@@ -1,0 +1,293 @@
+"""The text of one session: what the model did round by round, and what each citation of its answer stands on.
+
+Knows: a record and how people read one. Must not know: files, how a session is played or judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from citations.markup import dialect_named, parse
+from citations.model import Answer, Citation, Sentence
+from sandbox.outcome import COUNTING
+from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
+from sandbox.reports.overlap import Span, densest_window, shared
+from sandbox.reports.terminal import percent
+from sandbox.reports.untrusted import one_line, visible
+
+REASONING_CHARS = 160
+TOOL_TEXT_CHARS = 200
+REASON_CHARS = 200
+EVIDENCE_CHARS = 200
+QUESTION_CHARS = 2_000
+ANSWER_CHARS = 4_000
+SHOWN_PIECES = 2
+MARK = "bold underline"
+SUPPORT_SIGNS = {"1": "●", "1/2": "◐", "0": "○", None: "?"}
+CITATION_SIGNS = {"1": "✓", "0": "✕", None: "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How to show it. `full`: nothing is shortened. `brackets`: shared words in ⟦⟧, where the output has no bold."""
+
+    full: bool = False
+    brackets: bool = False
+
+
+def session_text(record: Record, view: View) -> RenderableType:
+    """The whole session: head, rounds, answer with evidence and verdicts, pages, score."""
+    answer = parse(record.answer, dialect_named(record.dialect)) if record.answer is not None else None
+    parts: list[RenderableType] = [*_head(record, view)]
+    for number, round_ in enumerate(record.rounds, 1):
+        parts += ["", *_round(number, round_, view)]
+    parts += ["", *(_answer(record, answer, view) if answer else _no_answer(record, view))]
+    parts += ["", *_pages(record, answer)]
+    parts += ["", *_scores(record, view)]
+    return Group(*parts)
+
+
+def shorten(text: str, chars: int, view: View) -> str:
+    """`text` made visible, cut to `chars` characters unless the view is full, with how much is missing."""
+    if view.full or len(text) <= chars:
+        return visible(text)
+    return f"{visible(text[:chars])}… (+{len(text) - chars:,} characters)"
+
+
+def _in(depth: int, text: Text | str) -> RenderableType:
+    """`text` indented as a block, so that wrapped lines stay under their first one."""
+    return Padding(Text(text) if isinstance(text, str) else text, (0, 0, 0, 2 * depth), expand=False)
+
+
+def _title(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _head(record: Record, view: View) -> Iterator[RenderableType]:
+    facts = [record.outcome.replace("_", " "), *(flag.replace("_", " ") for flag in record.flags)]
+    kind = [one_line(record.task_type)] if record.task_type else []
+    yield _title(" · ".join([one_line(record.sample_id), f"repeat {record.repeat}", *kind, *facts]))
+    if record.outcome_reason:
+        yield _in(1, f"reason: {shorten(record.outcome_reason, REASON_CHARS, view)}")
+    yield _title("Question")
+    yield _in(1, shorten(record.question, QUESTION_CHARS, view))
+    if record.reference is not None:
+        yield _title("Reference answer")
+        yield _in(1, shorten(record.reference, QUESTION_CHARS, view))
+
+
+def _round(number: int, round_: RoundRow, view: View) -> Iterator[RenderableType]:
+    forced = " · final answer asked for, tools off" if round_.forced else ""
+    yield _title(f"Round {number} · finish {one_line(round_.finish_reason or 'unknown')}{forced}")
+    if round_.reasoning:
+        yield _in(
+            1, f"reasoning ({len(round_.reasoning):,} characters): {_flat(round_.reasoning, REASONING_CHARS, view)}"
+        )
+    if round_.content and round_.calls:
+        yield _in(1, f"said: {_flat(round_.content, REASONING_CHARS, view)}")
+    elif round_.content:
+        yield _in(1, f"final message, {len(round_.content):,} characters (see the answer below)")
+    for call in round_.calls:
+        yield from _call(call, view)
+
+
+def _call(call: ToolCallRow, view: View) -> Iterator[RenderableType]:
+    yield _in(1, f"→ {one_line(call.name, 60)} {_flat(call.arguments, TOOL_TEXT_CHARS, view)}")
+    if call.failure:
+        yield _in(2, f"✕ failed ({one_line(call.failure)})")
+    elif call.pages:
+        yield _in(2, "numbers " + " ".join(f"[{number}]" for number in call.pages))
+    if call.neutralised:
+        yield _in(2, f"{call.neutralised} forged tags made harmless")
+    if view.full:
+        yield _in(2, visible(call.text))
+    else:
+        yield _in(2, _flat(call.text, TOOL_TEXT_CHARS, view))
+
+
+def _flat(text: str, chars: int, view: View) -> str:
+    """Shortened and, unless the view is full, on one line."""
+    short = shorten(text, chars, view)
+    return short if view.full else " ".join(short.split())
+
+
+def _no_answer(record: Record, view: View) -> Iterator[RenderableType]:
+    yield _title("No answer")
+    last = record.rounds[-1] if record.rounds else None
+    if last is None:
+        yield _in(1, "the model said nothing")
+        return
+    for name, text in (("content", last.content), ("reasoning", last.reasoning)):
+        if text:
+            tail = visible(text if view.full else text[-REASONING_CHARS:])
+            yield _in(1, f"last {name} ends: {tail}")
+
+
+def _answer(record: Record, answer: Answer, view: View) -> Iterator[RenderableType]:
+    finish = one_line(record.finish_reason or "unknown")
+    yield _title(f"Answer · finish {finish} · dialect {answer.dialect} · {len(answer.sentences)} sentences")
+    if not answer.sentences or view.full:
+        if not answer.sentences:
+            yield _in(1, "no sentence can be read; the raw text:")
+        yield _in(1, shorten(answer.raw, ANSWER_CHARS, view))
+    reading = _Reading(record)
+    for index, sentence in enumerate(answer.sentences):
+        yield from _sentence(index, sentence, reading, view)
+
+
+class _Reading:
+    """Score, verdicts and pages of a record, by position and number."""
+
+    def __init__(self, record: Record) -> None:
+        self._score = record.score or ScoreRow(recall=None, precision=None, f1=None)
+        self._units = record.units
+        self.pages = {page.number: page for page in record.pages}
+
+    def verdict(self, kind: str, sentence: int, number: int | None = None) -> VerdictRow | None:
+        """The verdict on a sentence, None where none was asked for."""
+        return next(
+            (
+                unit.verdict
+                for unit in self._units
+                if unit.kind == kind and unit.number == number and sentence in unit.sentences
+            ),
+            None,
+        )
+
+    def sentence_score(self, sentence: int) -> str | None:
+        """Exact score of a sentence, None where nothing can be said."""
+        scores = self._score.sentence_scores
+        return scores[sentence] if sentence < len(scores) else None
+
+    def citation_score(self, sentence: int, place: int) -> str | None:
+        """Exact score of a citation, None where nothing can be said."""
+        scores = self._score.citation_scores
+        row = scores[sentence] if sentence < len(scores) else ()
+        return row[place] if place < len(row) else None
+
+
+def _sentence(index: int, sentence: Sentence, reading: _Reading, view: View) -> Iterator[RenderableType]:
+    score = reading.sentence_score(index)
+    cites = "".join(f"[{_name(citation)}]" for citation in sentence.citations)
+    yield _in(1, f"{SUPPORT_SIGNS.get(score, '?')} {index + 1}. {visible(sentence.text)} {cites}".rstrip())
+    for kind in ("support", "need"):
+        verdict = reading.verdict(kind, index)
+        if verdict is not None:
+            yield _in(3, _verdict(kind, verdict, view))
+    for place, citation in enumerate(sentence.citations):
+        sign = CITATION_SIGNS.get(reading.citation_score(index, place), "?")
+        yield _in(3, f"[{_name(citation)}] {sign} {_page_line(citation, reading)}")
+        verdict = reading.verdict("relevance", index, citation.number)
+        if verdict is not None:
+            yield _in(5, _verdict("relevance", verdict, view))
+        page = reading.pages.get(citation.number) if citation.number is not None else None
+        if page is not None:
+            yield from _evidence(sentence.text, page, view)
+
+
+def _name(citation: Citation) -> str:
+    return str(citation.number) if citation.number is not None else "?"
+
+
+def _page_line(citation: Citation, reading: _Reading) -> str:
+    if citation.number is None:
+        return f"not a number: {one_line(citation.body, 60)}"
+    page = reading.pages.get(citation.number)
+    if page is None:
+        return "no page has this number"
+    seen = "" if page.evidence else " · nothing of it was seen: every call failed or was empty"
+    return f"{one_line(page.title, 60)} · {one_line(page.url)}{seen}"
+
+
+def _verdict(kind: str, verdict: VerdictRow, view: View) -> str:
+    if verdict.label is None:
+        return (
+            f"{kind}: no verdict ({one_line(verdict.failure or 'unknown')}) {_flat(verdict.reason, REASON_CHARS, view)}"
+        )
+    reason = f" — {_flat(verdict.reason, REASON_CHARS, view)}" if verdict.reason else ""
+    return f"{kind}: {one_line(verdict.label)}{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkedPiece:
+    piece: PieceRow
+    spans: tuple[Span, ...]
+
+    @property
+    def n_marked(self) -> int:
+        return sum(span.end - span.start for span in self.spans)
+
+
+def _evidence(sentence: str, page: PageRow, view: View) -> Iterator[RenderableType]:
+    """The pieces of the page that share most with the sentence; all of them in a full view."""
+    marked = [_MarkedPiece(piece, shared(sentence, piece.text)) for piece in page.evidence]
+    shown = marked if view.full else sorted(marked, key=lambda item: -item.n_marked)[:SHOWN_PIECES]
+    for item in shown:
+        place = "" if item.piece.start is None else f" {item.piece.start:,}–{item.piece.end:,}"
+        yield _in(5, Text(f"{item.piece.kind}{place}: ").append_text(_marked(item, view)))
+    if len(shown) < len(marked):
+        yield _in(5, f"{len(marked) - len(shown)} more pieces of this page (--full)")
+
+
+def _marked(item: _MarkedPiece, view: View) -> Text:
+    whole = item.piece.text
+    window = Span(0, len(whole)) if view.full else densest_window(item.spans, len(whole), EVIDENCE_CHARS)
+    text = Text("…" if window.start else "")
+    position = window.start
+    for span in item.spans:
+        start, end = max(span.start, window.start), min(span.end, window.end)
+        if start >= end:
+            continue
+        text.append(_piece_text(whole[position:start], view))
+        word = _piece_text(whole[start:end], view)
+        text.append(f"⟦{word}⟧" if view.brackets else word, style=MARK)
+        position = end
+    text.append(_piece_text(whole[position : window.end], view))
+    return text.append("…" if window.end < len(whole) else "")
+
+
+def _piece_text(text: str, view: View) -> str:
+    shown = visible(text)
+    return shown if view.full else shown.replace("\n", " ")
+
+
+def _pages(record: Record, answer: Answer | None) -> Iterator[RenderableType]:
+    """Every numbered page, cited or not."""
+    yield _title(f"Pages · {len(record.pages)} numbered")
+    cited = {c.number for sentence in answer.sentences for c in sentence.citations} if answer else set[int | None]()
+    for page in record.pages:
+        facts = [f"{len(page.evidence)} pieces", *([f"{page.n_failed} failed calls"] if page.n_failed else [])]
+        facts += ["cited"] if page.number in cited else []
+        yield _in(1, f"[{page.number}] {one_line(page.title, 60)} · {one_line(page.url)} · {', '.join(facts)}")
+
+
+def _scores(record: Record, view: View) -> Iterator[RenderableType]:
+    yield _title("Score")
+    consistency = record.consistency
+    if consistency is not None:
+        yield _in(1, _verdict("consistency", consistency, view))
+    score = record.score
+    if score is None:
+        rule = COUNTING[record.outcome].citation
+        yield _in(1, f"citation scores: {'left out of the denominator' if rule == 'left out' else 'counted as 0'}")
+        return
+    yield _in(1, f"recall {_figure(score.recall)}{_figure_bounds(score.recall_bounds)}")
+    yield _in(1, f"precision {_figure(score.precision)}{_figure_bounds(score.precision_bounds)}")
+    yield _in(1, f"F1 {_figure(score.f1)}{_figure_bounds(score.f1_bounds)}")
+
+
+def _figure(exact: str | None) -> str:
+    return "–" if exact is None else f"{percent(float(Fraction(exact)))} % ({exact})"
+
+
+def _figure_bounds(bounds: tuple[str, str] | None) -> str:
+    if bounds is None:
+        return ""
+    low, high = (percent(float(Fraction(end))) for end in bounds)
+    return f", could be {low}–{high} % (a verdict is missing)"
