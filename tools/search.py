@@ -78,7 +78,10 @@ _DESCRIPTION: Final[dict[Language, str]] = {
 
 
 class SearchTool:
-    """search(query, result_page) over an engine. `policy` says when two hits are one page."""
+    """search(query, result_page) over an engine. `policy` says when two hits are one page; it is the ledger's.
+
+    Without one, fragments separate pages: a page listed twice does less harm than two that are taken for one.
+    """
 
     name = "search"
     arguments = SearchArguments
@@ -87,7 +90,7 @@ class SearchTool:
         self._engine = engine
         self._language: Language = language
         self._count = count
-        self._policy = policy or Policy()
+        self._policy = policy or Policy(fragment="keep")
         self.description = _DESCRIPTION[language]
 
     async def call(self, arguments: Arguments, pages: PageNumbers) -> ToolResult:  # noqa: ARG002

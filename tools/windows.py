@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
+from itertools import islice
 from typing import Final
 
 from tools.text import Folded, fold, level
@@ -242,7 +243,7 @@ def nearest_line(text: str, folded: Folded, keyword: str) -> str | None:
 # Snippets ----------------------------------------------------------------------------------------------------------
 
 _MOST_TERMS: Final = 40
-_MOST_PLACES: Final = 100
+_MOST_PLACES: Final = 200
 
 
 def snippets(text: str, terms: Mapping[str, float], n: int, width: int) -> list[str]:
@@ -251,7 +252,7 @@ def snippets(text: str, terms: Mapping[str, float], n: int, width: int) -> list[
     `terms` are index tokens (tools.text.bigrams) with their weights. A term counts once in a slice, and a quarter in
     the slices after the first that holds it. In the order of the page; the page's beginning where no term stands in it.
     """
-    places = _term_places(level(text), terms, width)
+    places = _term_places(text, terms, width)
     weights = dict(terms)
     chosen: list[tuple[int, int]] = []
     while places and len(chosen) < n:
@@ -271,22 +272,22 @@ def snippets(text: str, terms: Mapping[str, float], n: int, width: int) -> list[
     return list(dict.fromkeys(piece for start, end in sorted(chosen) if (piece := text[start:end].strip())))
 
 
-def _term_places(levelled: str, terms: Mapping[str, float], width: int) -> list[tuple[int, str]]:
+_levelled_page = lru_cache(maxsize=128)(level)
+_levelled_term = lru_cache(maxsize=4096)(level)
+
+
+def _term_places(text: str, terms: Mapping[str, float], width: int) -> list[tuple[int, str]]:
+    """Offset and term of every place, in order. Single characters are asked for only where there is nothing longer."""
+    levelled = _levelled_page(text)
+    longer = {term: weight for term, weight in terms.items() if 1 < len(term) <= width}
     places: list[tuple[int, str]] = []
-    for term in nlargest(_MOST_TERMS, terms, key=lambda term: terms[term]):
-        needle = level(term)
-        if len(needle) > width:
-            continue
-        whole_word = needle[0].isascii() and needle[0].isalnum()
-        n_places = 0
-        for at in _places(levelled, needle):
+    for term in nlargest(_MOST_TERMS, longer or terms, key=lambda term: terms[term]):
+        needle = _levelled_term(term)
+        whole_word = needle[0].isascii() and needle[-1].isascii() and needle.isalnum()
+        for at in islice(_places(levelled, needle), _MOST_PLACES):
             end = at + len(needle)
-            if whole_word and (_is_word(levelled[at - 1 : at]) or _is_word(levelled[end : end + 1])):
-                continue
-            places.append((at, term))
-            n_places += 1
-            if n_places == _MOST_PLACES:
-                break
+            if not (whole_word and (_is_word(levelled[at - 1 : at]) or _is_word(levelled[end : end + 1]))):
+                places.append((at, term))
     places.sort()
     return places
 

@@ -1,6 +1,7 @@
 """find: what the model reads and what becomes evidence."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -256,7 +257,7 @@ def test_windows_are_in_order_apart_and_bounded(text: str, keywords: list[str], 
     for hits in find_in(text, keywords, mode).keywords:
         spans = [(window.start, window.end) for window in hits.shown]
         assert spans == sorted(spans)
-        assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
         assert all(0 <= start < end <= len(text) and end - start <= LONGEST + 4 * REACH for start, end in spans)
 
 
