@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+_GONE = (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError, ssl.SSLError)
+
 CERTIFICATE = Path(__file__).with_name("localhost_certificate.pem")
 KEY = Path(__file__).with_name("localhost_key.pem")
 
@@ -93,7 +95,7 @@ class WebServer:
         try:
             while await self._answer(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+        except _GONE:
             pass
         finally:
             writer.close()
