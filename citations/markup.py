@@ -11,8 +11,9 @@ Each step takes linear time whatever the text: tags are found in one pass, and e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from citations.model import Answer, Citation, FormatFlag, Sentence
@@ -113,11 +114,20 @@ def flags(answer: Answer) -> tuple[FormatFlag, ...]:
 
 
 def untagged(answer: Answer) -> str:
-    """The whole answer as prose, for a judge: without tags and without the cites inside sentences; trimmed."""
+    """The whole answer as prose, for a judge: without tags and without any closed cite, wherever it stands; trimmed.
+
+    A cite outside a sentence is not scored, but its number left in the prose would read as a figure of the answer.
+    """
     dialect = dialect_named(answer.dialect)
     found = list(tags(answer.raw, dialect))
-    cites = ((cite.open.start, cite.close.end) for element in pair(found).sentences for cite in element.cites)
-    holes = sorted([*cites, *((tag.start, tag.end) for tag in found)])
+    inside = [cite for element in pair(found).sentences for cite in element.cites]
+    holes = sorted(
+        [
+            *((cite.open.start, cite.close.end) for cite in inside),
+            *_neighbouring_cites(found),
+            *((tag.start, tag.end) for tag in found),
+        ]
+    )
     kept: list[str] = []
     position = 0
     for start, end in holes:
@@ -125,6 +135,13 @@ def untagged(answer: Answer) -> str:
         position = max(position, end)
     kept.append(answer.raw[position:])
     return "".join(kept).strip()
+
+
+def _neighbouring_cites(found: Sequence[Tag]) -> Iterator[tuple[int, int]]:
+    """Start and end of every opening cite tag that is closed by the very next tag."""
+    for tag, after in pairwise(found):
+        if tag.kind == "cite_open" and after.kind == "cite_close":
+            yield tag.start, after.end
 
 
 @dataclass(frozen=True, slots=True)

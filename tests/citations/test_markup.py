@@ -168,7 +168,7 @@ def test_flags_say_why_an_answer_is_unparsable(raw: str, expected: tuple[str, ..
 
 def test_untagged_is_the_whole_answer_as_prose() -> None:
     raw = "はじめに。\n<sentence>甲<cite>1</cite>乙。<cite>2</sentence>\n</cite>終<cite>3</cite><sentence>丙"
-    assert untagged(parse(raw)) == "はじめに。\n甲乙。2\n終3丙"
+    assert untagged(parse(raw)) == "はじめに。\n甲乙。2\n終丙"
 
 
 Cite = tuple[str, int, int]
@@ -280,3 +280,8 @@ def test_no_input_makes_the_reading_quadratic(pattern: str, dialect: Dialect) ->
         return min(spent)
 
     assert cpu_s(320_000) < 100 * max(cpu_s(20_000), 1e-4)
+
+
+def test_prose_for_the_judge_keeps_no_number_of_a_cite_outside_a_sentence() -> None:
+    raw = "人口は10人。<cite>3</cite>\n<sentence>面積は5。<cite>1</cite><cite>2</cite></sentence> 余談<cite>4"
+    assert untagged(parse(raw)) == "人口は10人。\n面積は5。 余談4"
