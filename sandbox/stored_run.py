@@ -69,7 +69,10 @@ def open_run(path: Path) -> StoredRun:
         raise SetupError(f"{path} is no run folder: it has neither {SETTINGS} nor {RECORDS}")
     if missing:
         raise SetupError(f"{path} is a half-written run folder: {missing[0]} is missing; start the run again")
-    return StoredRun(path, resolve("", {}, path / SETTINGS, {}))
+    try:
+        return StoredRun(path, resolve("", {}, path / SETTINGS, {}))
+    except SetupError as error:
+        raise SetupError(f"{path / SETTINGS} is not of this version of pincite: {error}") from error
 
 
 def _stored_tape_counts(path: Path) -> TapeCounts:

@@ -42,7 +42,8 @@ def show(
         print(record.model_dump_json())
         return
     console = console_for(sys.stdout)
-    console.print(session_text(record, View(full=full, brackets=not console.is_terminal)))
+    emphasis = console.is_terminal and not console.is_dumb_terminal
+    console.print(session_text(record, View(full=full, brackets=not emphasis)))
 
 
 def find_record(run: StoredRun, sample_id: str, repeat: int) -> Record:

@@ -125,7 +125,8 @@ def _display(
     if quiet:
         return Silence()
     console = Console(file=stream, markup=False, emoji=False, highlight=False)
-    if console.is_terminal:
+    # Not console.is_terminal: FORCE_COLOR, as CI services set it, makes no terminal of a log.
+    if stream.isatty() and not console.is_dumb_terminal:
         return LiveLines(console, lines, bar)
     return PlainLines(stream, lines, clock)
 
@@ -136,8 +137,11 @@ class LiveLines:
     def __init__(self, console: Console, lines: Callable[[], tuple[str, ...]], bar: Callable[[], ProgressBar]) -> None:
         self._lines = lines
         self._bar = bar
-        # Redrawn by Rich's own thread: a sample that takes minutes must not look like a stopped clock.
-        self._live = Live(get_renderable=self._draw, console=console, refresh_per_second=REDRAWS_PER_S)
+        # Redrawn by Rich's own thread: a sample that takes minutes must not look like a stopped clock. What others
+        # write to stderr meanwhile is printed above; stdout is left alone, it may be a file of results.
+        self._live = Live(
+            get_renderable=self._draw, console=console, refresh_per_second=REDRAWS_PER_S, redirect_stdout=False
+        )
 
     def open(self) -> None:
         """See Display."""

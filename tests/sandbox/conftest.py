@@ -161,6 +161,14 @@ def write_run(folder: Path, records: Sequence[Record], settings: RunSettings) ->
 SETTINGS = resolve("tmg-cqa-tool", {}, None, {"model.name": "qwen3", "model.base_url": "http://127.0.0.1:8000/v1"})
 
 
+@pytest.fixture(autouse=True)
+def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """80 columns without colour, whatever the environment of the tests asks for."""
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 @pytest.fixture
 def stored_run(tmp_path: Path) -> Path:
     """The folder of a run with one session of each kind; its judge is the baseline."""

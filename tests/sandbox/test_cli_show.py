@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sandbox.cli.seam import call
 from sandbox.record import Record
@@ -172,3 +174,14 @@ def test_the_densest_part_of_a_long_page_is_shown() -> None:
     assert densest_window(spans, 1_000, 80) == Span(490, 570)
     assert densest_window((), 1_000, 80) == Span(0, 80)
     assert densest_window((Span(0, 5_000),), 6_000, 80) == Span(0, 80)
+
+
+@given(st.text(max_size=60), st.text(max_size=200), st.integers(1, 100))
+def test_marks_stand_in_order_inside_the_text(sentence: str, evidence: str, width: int) -> None:
+    spans = shared(sentence, evidence)
+    ends = [end for span in spans for end in (span.start, span.end)]
+    assert ends == sorted(ends)
+    assert all(0 <= span.start < span.end <= len(evidence) for span in spans)
+    window = densest_window(spans, len(evidence), width)
+    assert 0 <= window.start <= window.end <= len(evidence)
+    assert window.end - window.start == min(width, len(evidence))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from sandbox.cli.seam import call
 from sandbox.record import Outcome, Record, Usage, VerdictRow
@@ -170,6 +169,16 @@ def test_a_run_of_which_nothing_is_finished_says_how_to_go_on(
     )
 
 
+def test_settings_of_another_version_are_named(stored_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (stored_run / "run.toml").open("a", encoding="utf-8") as file:
+        file.write("[later]\nx = 1\n")
+    assert report(stored_run) == 2
+    assert capsys.readouterr().err == (
+        f"pincite: {stored_run / 'run.toml'} is not of this version of pincite: "
+        "setting later: Extra inputs are not permitted\n"
+    )
+
+
 def test_a_torn_last_line_is_passed_over(stored_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (stored_run / "records.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"sample_id": "tmg-0005", "question": "途中で')
@@ -278,9 +287,10 @@ def test_progress_on_a_terminal_gives_the_cursor_back(monkeypatch: pytest.Monkey
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1
 
 
-def test_a_terminal_gets_colour_free_text_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+def test_a_log_in_colour_is_still_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
     stream = io.StringIO()
-    assert isinstance(console_for(stream), Console)
-    print_report([summarise([record(1)], FACTS)], console_for(stream))
+    progress = Progress(stream, clock=Time())
+    progress.start(total=1, done=0)
+    progress.close()
     assert "\x1b" not in stream.getvalue()
