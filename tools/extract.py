@@ -139,8 +139,7 @@ def sniff(body: bytes, header_type: str | None) -> str:
     if _is_binary(head):
         return "application/octet-stream"
     if _XML_START.match(head):
-        svg = b"<svg" in head.lower() and not said.startswith("text/")
-        return "image/svg+xml" if svg else "text/html" if b"<html" in head.lower() else "application/xml"
+        return "image/svg+xml" if b"<svg" in head.lower() else "application/xml"
     if said == "application/json" or said.endswith("+json"):
         return "application/json"
     if said.startswith("text/") and said not in ("text/html", "text/json"):

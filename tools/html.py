@@ -170,18 +170,24 @@ class _Kept:
 
 
 def _kept(reading: str, reference: Walked) -> _Kept:
-    lines = {_MARKUP.sub("", line) for line in reading.split("\n")}
     wanted = reference.text.split("\n")
-    headings = [line for line in wanted if line.startswith("#")]
-    rows = [line for line in wanted if line.startswith("| ")]
+    read = reading.split("\n")
+    headings = _share(_marked(wanted, "#"), _marked(read, "#"))
+    rows = _share(_marked(wanted, "|"), _marked(read, "|"))
     # Menus that nothing marks as such may go: text of links is not missed.
     n_wanted = reference.n_chars - reference.n_link_chars
     n_read = len("".join(reading.split()))
-    return _Kept(_share(headings, lines), _share(rows, lines), min(1.0, n_read / n_wanted) if n_wanted else 1.0)
+    return _Kept(headings, rows, min(1.0, n_read / n_wanted) if n_wanted else 1.0)
 
 
-def _share(wanted: list[str], lines: set[str]) -> float:
-    return sum(_MARKUP.sub("", line) in lines for line in wanted) / len(wanted) if wanted else 1.0
+def _marked(lines: list[str], mark: str) -> list[str]:
+    """Headings or table rows without their markup; one that came out as plain text is lost as what it was."""
+    return [bare for line in lines if line.startswith(mark) and (bare := _MARKUP.sub("", line))]
+
+
+def _share(wanted: list[str], read: list[str]) -> float:
+    known = set(read)
+    return sum(line in known for line in wanted) / len(wanted) if wanted else 1.0
 
 
 def _trafilatura(tree: Node, min_extracted_size: int) -> str:

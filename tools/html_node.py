@@ -59,6 +59,10 @@ class Node(Protocol):
         """Move `element` (with its tail) before this one."""
         ...
 
+    def addnext(self, element: Node) -> None:
+        """Move `element` (with its tail) behind this one."""
+        ...
+
     def replace(self, old: Node, new: Node) -> None:
         """Put `new` where the child `old` is."""
         ...

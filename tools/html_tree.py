@@ -125,6 +125,11 @@ def _unbroken(text: str) -> str:
 
 def _rebuild_definitions(definitions: Node) -> None:
     entries = [element for element in definitions.iter("dt", "dd") if _owner(element, "dl") is definitions]
+    for entry in reversed(entries):
+        # libxml2 lets a dt or dd that is not closed hold the next one.
+        around = entry.getparent()
+        if around is not None and around.tag in ("dt", "dd"):
+            around.addnext(entry)
     short = all(
         len(words(entry)) <= _SHORT_DEFINITION_CHARS and next(entry.iter(*_BLOCKS[:4]), None) is None
         for entry in entries
@@ -190,7 +195,8 @@ def _expand_spans(rows: list[Node], budget: int) -> int:
         for cell in cells:
             budget -= _place_waiting(placed, waiting)
             # A line across the whole table says its text once.
-            across = 1 if len(cells) == 1 or budget <= 0 else _span(cell, "colspan")
+            alone = len(cells) == 1 and not placed and not waiting
+            across = 1 if alone or budget <= 0 else _span(cell, "colspan")
             down = 1 if budget <= 0 else _span(cell, "rowspan")
             for i in range(across):
                 if down > 1:
