@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Final, Protocol
 
 from pydantic import Field, field_validator
@@ -90,7 +91,9 @@ class SearchTool:
         self._engine = engine
         self._language: Language = language
         self._count = count
-        self._policy = policy or Policy(fragment="keep")
+        # The same pages come up in question after question, and normalising a URL costs more than the rest of a call.
+        chosen = policy or Policy(fragment="keep")
+        self._identity = lru_cache(maxsize=4096)(partial(page_identity, policy=chosen))
         self.description = _DESCRIPTION[language]
 
     async def call(self, arguments: Arguments, pages: PageNumbers) -> ToolResult:  # noqa: ARG002
@@ -100,7 +103,7 @@ class SearchTool:
         hits = await self._engine.search(query, self._count, page)
         by_page: dict[str, PageView] = {}
         for hit in hits:
-            identity = page_identity(hit.url, self._policy)
+            identity = self._identity(hit.url)
             pieces = tuple(Piece(_one_line(snippet)) for snippet in hit.snippets if snippet.strip())
             if identity in by_page:  # the same page again: what it shows more goes to the first
                 first = by_page[identity]
