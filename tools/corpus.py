@@ -115,8 +115,8 @@ def build(source: Path, out: Path, *, extract: Extract, progress: Progress | Non
             connection.executescript(_SCHEMA)
             _write(connection, documents, meta)
         unfinished.replace(path)
-    except OSError as error:
-        raise SetupError(f"cannot write {path}: {error.strerror}") from error
+    except (OSError, sqlite3.OperationalError) as error:
+        raise SetupError(f"cannot write {path}: {error}") from error
     n_chars = sum(len(document.text) for _, document in documents)
     return CorpusSummary(path, len(documents), n_chars, tuple(skipped), renamed, keeps_fragments, digest)
 

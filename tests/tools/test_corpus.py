@@ -218,6 +218,15 @@ def test_failed_build_leaves_the_corpus_that_was_there(tmp_path: Path) -> None:
     assert open_corpus(tmp_path / "corpus").digest == corpus.digest
 
 
+def test_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    source = manifest(tmp_path / "s", {"doc_id": "a", "url": "https://a.jp/"})
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    (tmp_path / "full" / f"{FILE}.unfinished" / "x").mkdir(parents=True)
+    for out in ("file", "full"):
+        with pytest.raises(SetupError, match="cannot write"):
+            build(source, tmp_path / out, extract=as_text)
+
+
 def test_opening_what_is_no_corpus_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"there is no corpus in .*; build one: pincite corpus build"):
         open_corpus(tmp_path)
