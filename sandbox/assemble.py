@@ -6,21 +6,16 @@ here, once, and closed when the run ends.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
 from openai import AsyncOpenAI
-from tools.corpus import Corpus, CorpusPages, build, open_corpus
-from tools.engines.local import LocalEngine
-from tools.fetch import FetchTool
-from tools.guard import GuardRules
-from tools.web import WebPages, WebRules
-from tools.workers import ExtractionPool
 
 from cassettes.live import AiohttpTransport
+from cassettes.redact import Redactor
 from citations.policy import Policy
 from sandbox.assess import Judging
 from sandbox.baseline.judge import judge_reply
@@ -33,14 +28,20 @@ from sandbox.model import ModelClient, ServerFacts, judge_endpoint, model_endpoi
 from sandbox.provenance import Facts
 from sandbox.settings import BASELINE, RunSettings, SearchSettings
 from sandbox.toolbox import Toolbox
+from tools.corpus import Corpus, CorpusPages, build, open_corpus
 from tools.document import PageSource
-from tools.extract import extract
 from tools.engines.brave import BraveEngine, BraveSettings, Unpaced
 from tools.engines.brave_sdk import BraveSdkEngine
+from tools.engines.local import LocalEngine
+from tools.extract import extract
+from tools.fetch import FetchTool
 from tools.find import FindTool
+from tools.guard import GuardRules
 from tools.pace import TokenBucket
 from tools.search import SearchEngine, SearchTool
 from tools.tool import SetupError
+from tools.web import WebPages, WebRules
+from tools.workers import ExtractionPool
 
 SAMPLE_CORPUS = "corpus"
 """Where a run of the bundled sample keeps its corpus, inside its own folder."""
@@ -60,6 +61,7 @@ class Parts:
     search_facts: Facts
     model_server: ServerFacts
     judge_server: ServerFacts
+    redact: Callable[[str], str]
 
 
 @asynccontextmanager
@@ -68,30 +70,39 @@ async def assemble(settings: RunSettings, out: Path, environ: Mapping[str, str])
     async with AsyncExitStack() as stack:
         corpus = _corpus(settings, out)
         engine, pages, search_facts = await _web(stack, settings, corpus, environ)
+        policy = Policy(
+            fragment="keep" if corpus is not None and corpus.keeps_fragments else "drop",
+            unseen_fetch=settings.citations.unseen_fetch,
+        )
         toolbox = Toolbox(
             [
-                SearchTool(engine, settings.language, settings.search.count),
+                SearchTool(engine, settings.language, settings.search.count, policy),
                 FetchTool(pages, settings.language, settings.fetch.window_chars),
                 FindTool(pages, settings.language),
             ]
         )
-        model, model_server = await _model(stack, settings, environ)
-        judge, judge_server = await _judge(stack, settings, environ)
+        redact = Redactor(secrets_of(settings, environ)).redact
+        model, model_server = await _model(stack, settings, environ, redact)
+        judge, judge_server = await _judge(stack, settings, environ, redact)
         yield Parts(
             model=model,
             judge=judge,
             toolbox=toolbox,
             judging=judging_of(settings),
-            policy=Policy(
-                fragment="keep" if corpus is not None and corpus.keeps_fragments else "drop",
-                unseen_fetch=settings.citations.unseen_fetch,
-            ),
+            policy=policy,
             corpus=corpus,
             engine=engine,
             search_facts=search_facts,
             model_server=model_server,
             judge_server=judge_server,
+            redact=redact,
         )
+
+
+def secrets_of(settings: RunSettings, environ: Mapping[str, str]) -> list[str]:
+    """The keys that this run uses; no text that is shown or kept may hold one."""
+    names = (settings.model.api_key_env, settings.judge.api_key_env, settings.search.brave_key_env)
+    return [environ[name] for name in names if environ.get(name)]
 
 
 def judging_of(settings: RunSettings) -> Judging:
@@ -152,7 +163,7 @@ async def _web(
 
 
 async def _model(
-    stack: AsyncExitStack, settings: RunSettings, environ: Mapping[str, str]
+    stack: AsyncExitStack, settings: RunSettings, environ: Mapping[str, str], redact: Callable[[str], str]
 ) -> tuple[ModelClient, ServerFacts]:
     model = settings.model
     shrink = settings.limits.on_tight_context == "shrink"
@@ -163,7 +174,7 @@ async def _model(
     else:
         transport = AiohttpTransport(connections=settings.concurrency, total_timeout_s=model.timeout_s)
         client = await _openai(stack, model.base_url, environ.get(model.api_key_env, ""), transport)
-    probe = ModelClient(client, model_endpoint(model, context_tokens=None, shrink=shrink))
+    probe = ModelClient(client, model_endpoint(model, context_tokens=None, shrink=shrink), redact=redact)
     server = await probe.facts()
     context = min(model.context_tokens, server.max_model_len or model.context_tokens)
     if model.max_output_tokens >= context and not shrink:
@@ -171,11 +182,12 @@ async def _model(
             f"the output limit of {model.max_output_tokens} tokens leaves no room in a context of {context}: every "
             "sample would overflow. Set --max-output-tokens lower, or --on-tight-context shrink"
         )
-    return ModelClient(client, model_endpoint(model, context_tokens=context, shrink=shrink)), server
+    endpoint = model_endpoint(model, context_tokens=context, shrink=shrink)
+    return ModelClient(client, endpoint, redact=redact), server
 
 
 async def _judge(
-    stack: AsyncExitStack, settings: RunSettings, environ: Mapping[str, str]
+    stack: AsyncExitStack, settings: RunSettings, environ: Mapping[str, str], redact: Callable[[str], str]
 ) -> tuple[ModelClient, ServerFacts]:
     judge = settings.judge
     if judge.base_url is None and judge.name != BASELINE:
@@ -185,7 +197,7 @@ async def _judge(
     else:
         transport = AiohttpTransport(connections=judge.concurrency, total_timeout_s=judge.timeout_s)
         client = await _openai(stack, judge.base_url, environ.get(judge.api_key_env, ""), transport)
-    made = ModelClient(client, judge_endpoint(judge))
+    made = ModelClient(client, judge_endpoint(judge), redact=redact)
     return made, await made.facts()
 
 

@@ -68,6 +68,8 @@ class ModelClient:
     client: AsyncOpenAI
     endpoint: Endpoint
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    redact: Callable[[str], str] = str
+    """Passed over every text of the server that is kept or shown: some servers repeat the key that they refuse."""
     _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict)
     _formats_refused: bool = False
 
@@ -99,7 +101,7 @@ class ModelClient:
                     response.headers.get("retry-after"),
                     asked_format=asked_format is not None,
                 )
-                action, message, wait_s = fault.action, fault.message, fault.retry_after_s
+                action, message, wait_s = fault.action, self.redact(fault.message), fault.retry_after_s
                 if action == "overflow":
                     room = _room(fault.context_tokens or self.endpoint.context_tokens, fault.prompt_tokens)
                     if self.endpoint.shrink and room is not None and 0 < room < max_output:
@@ -128,7 +130,7 @@ class ModelClient:
         except APIStatusError as error:
             if error.status_code in (401, 403):
                 fault = classify(error.status_code, error.response.content, None, asked_format=False)
-                raise SetupError(f"{self.endpoint.name}: {fault.message}") from error
+                raise SetupError(f"{self.endpoint.name}: {self.redact(fault.message)}") from error
             return ServerFacts()
         except APIConnectionError as error:
             raise SetupError(

@@ -70,7 +70,8 @@ class _Work:
             except Exception:  # noqa: BLE001  the one broad catch: a fault of ours must not end the other sessions
                 self.n_faults += 1
                 with (self.folder.path / ERRORS).open("a", encoding="utf-8") as log:
-                    log.write(f"{sample.id} r{repeat}\n{traceback.format_exc()}\n")
+                    log.write(f"{sample.id} r{repeat}\n{self.parts.redact(traceback.format_exc())}\n")
+                self.progress.sample_broken_off(sample.id)
                 continue
             self.folder.append(record)
             self.progress.sample_finished(record)

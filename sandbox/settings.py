@@ -34,11 +34,11 @@ class Settings(BaseModel):
 class Decode(Settings):
     """Sampling as sent. A field named in `omit` is not sent at all (for servers that refuse it)."""
 
-    temperature: float = Field(0.6, ge=0)
-    top_p: float = Field(0.95, gt=0, le=1)
+    temperature: float = Field(default=0.6, ge=0)
+    top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int = 20
-    min_p: float = Field(0.0, ge=0, le=1)
-    repetition_penalty: float = Field(1.0, gt=0)
+    min_p: float = Field(default=0.0, ge=0, le=1)
+    repetition_penalty: float = Field(default=1.0, gt=0)
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     omit: tuple[DecodeField, ...] = ()
@@ -51,17 +51,17 @@ class ModelSettings(Settings):
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     decode: Decode = Decode()
-    max_output_tokens: int = Field(16_384, ge=1)
+    max_output_tokens: int = Field(default=16_384, ge=1)
     """Per call, reasoning included."""
     max_output_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    context_tokens: int = Field(262_144, ge=1)
+    context_tokens: int = Field(default=262_144, ge=1)
     """Upper limit of input and output together (R: 256k = 262,144); the server's own maximum wins where it is smaller."""
     preserve_thinking: bool | None = None
     """Sent as `chat_template_kwargs.preserve_thinking`; None = on for Qwen models, as published."""
     extra_body: dict[str, object] = {}
-    timeout_s: float = Field(1_800, gt=0)
+    timeout_s: float = Field(default=1_800, gt=0)
     """Total time of one HTTP exchange: 16,384 tokens at 10 tokens/s are 27 minutes."""
-    retries: int = Field(4, ge=0, le=20)
+    retries: int = Field(default=4, ge=0, le=20)
     """Further tries after a passing fault (429, 5xx, lost connection); deterministic errors are never tried again."""
 
     @property
@@ -76,20 +76,20 @@ class JudgeSettings(Settings):
     name: str = BASELINE
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
-    max_output_tokens: int = Field(2_048, ge=1)
+    max_output_tokens: int = Field(default=2_048, ge=1)
     max_output_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     thinking: bool = False
     """Sent as `chat_template_kwargs.enable_thinking`."""
     language: Language = "ja"
     prompts: str | None = None
     """Folder with prompt files of your own."""
-    attempts: int = Field(3, ge=1, le=10)
+    attempts: int = Field(default=3, ge=1, le=10)
     """Tries until a verdict can be read, all at temperature 0."""
-    max_evidence_chars: int = Field(200_000, ge=1_000)
+    max_evidence_chars: int = Field(default=200_000, ge=1_000)
     extra_body: dict[str, object] = {}
-    timeout_s: float = Field(600, gt=0)
-    retries: int = Field(4, ge=0, le=20)
-    concurrency: int = Field(32, ge=1)
+    timeout_s: float = Field(default=600, gt=0)
+    retries: int = Field(default=4, ge=0, le=20)
+    concurrency: int = Field(default=32, ge=1)
     """Judge calls under way at once."""
 
 
@@ -98,26 +98,26 @@ class SearchSettings(Settings):
 
     engine: Literal["local", "brave", "brave-sdk"] = "brave"
     corpus: str | None = None
-    count: int = Field(10, ge=1, le=20)
+    count: int = Field(default=10, ge=1, le=20)
     brave_key_env: str = "BRAVE_API_KEY"
     brave_base_url: str = "https://api.search.brave.com"
     brave_country: str = "JP"
     brave_search_lang: str = "jp"
     brave_ui_lang: str = "ja-JP"
     brave_safesearch: Literal["off", "moderate", "strict"] = "moderate"
-    brave_interval_s: float = Field(1.1, ge=0)
+    brave_interval_s: float = Field(default=1.1, ge=0)
     """Least time between two requests, all sessions together (free tier: 1.1)."""
 
 
 class FetchSettings(Settings):
     """How pages are fetched and shown."""
 
-    window_chars: int = Field(6_000, ge=500)
+    window_chars: int = Field(default=6_000, ge=500)
     """Characters of a page shown per fetch; the model continues with `start`."""
-    timeout_s: float = Field(60, gt=0)
-    max_body_bytes: int = Field(50_000_000, ge=1_000)
+    timeout_s: float = Field(default=60, gt=0)
+    max_body_bytes: int = Field(default=50_000_000, ge=1_000)
     robots: bool = True
-    host_interval_s: float = Field(1.0, ge=0)
+    host_interval_s: float = Field(default=1.0, ge=0)
     domains: tuple[str, ...] = ()
     """Allowed domain suffixes; empty = all."""
     allow_loopback: bool = False
@@ -127,9 +127,9 @@ class FetchSettings(Settings):
 class Limits(Settings):
     """The agent loop's limits."""
 
-    rounds: int = Field(30, ge=0)
+    rounds: int = Field(default=30, ge=0)
     """Tool rounds; a round is one assistant message with at least one tool call (R)."""
-    calls_per_round: int = Field(32, ge=1)
+    calls_per_round: int = Field(default=32, ge=1)
     """Calls beyond this in one message are answered with an error (R)."""
     on_tight_context: Literal["fail", "shrink"] = "fail"
     """`fail`: prompt + output limit over the context is a context overflow; `shrink`: the output limit is lowered (R)."""
@@ -151,9 +151,9 @@ class RunSettings(Settings):
     benchmark: str
     data: str | None = None
     fields: str | None = None
-    limit: int | None = Field(None, ge=1)
-    repeats: int = Field(1, ge=1)
-    concurrency: int = Field(32, ge=1)
+    limit: int | None = Field(default=None, ge=1)
+    repeats: int = Field(default=1, ge=1)
+    concurrency: int = Field(default=32, ge=1)
     language: Language = "ja"
     model: ModelSettings = ModelSettings()
     judge: JudgeSettings = JudgeSettings()
@@ -161,6 +161,13 @@ class RunSettings(Settings):
     fetch: FetchSettings = FetchSettings()
     limits: Limits = Limits()
     citations: CitationSettings = CitationSettings()
+
+    @model_validator(mode="after")
+    def _no_key_in_a_url(self) -> Self:
+        for url in (self.model.base_url, self.judge.base_url):
+            if url and "@" in url.split("://", 1)[-1].split("/", 1)[0]:
+                raise ValueError("a base URL must not hold a name or key: put it into the variable of api_key_env")
+        return self
 
     @model_validator(mode="after")
     def _local_needs_corpus(self) -> Self:

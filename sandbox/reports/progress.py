@@ -92,6 +92,11 @@ class Progress:
         self._state.take(record)
         self._display.changed()
 
+    def sample_broken_off(self, sample_id: str) -> None:  # noqa: ARG002  as above
+        """A session ended in a fault of ours: it is no longer under way, and it is not finished."""
+        self._state.under_way -= 1
+        self._display.changed()
+
     def close(self) -> None:
         """The last word, and the end of the display."""
         self._display.close()
