@@ -32,6 +32,9 @@ _MAX_COUNTED_PAGES = 20_000
 _MAX_STREAM_BYTES = 50_000_000
 _MAX_CHARS = 20_000_000
 _MAX_GARBAGE_SHARE = 0.2
+_MAX_GETA_SHARE = 0.02
+GETA = "〓"
+"""Stands for a character that cannot be read, as printers do; a page with more than a few is left out."""
 
 # pypdf warns that broken files may raise more than its own errors; these are what parsing of any bytes can raise.
 _BROKEN = (
@@ -44,9 +47,11 @@ _DROPPED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]
 _SPACE_AT_END = re.compile(r"[ \t\u3000]+$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _COLUMN = re.compile("(?:^[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]\n){3,}", re.MULTILINE)
-_OFFICE_TITLE = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )|\.(?:docx?|pptx?|xlsx?|jtd|indd|pdf)$", re.IGNORECASE)
+_OFFICE_TITLE = re.compile(
+    r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )|\.(?:docx?|pptx?|xlsx?|jtd|indd|pdf)$", re.IGNORECASE
+)
 
-_Lack = Literal["blank", "scanned", "fonts", "broken", "limit"]
+_Lack = Literal["blank", "scanned", "fonts", "signs", "broken", "limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,32 +164,31 @@ def _first_pages(reader: PdfReader, n_pages: int) -> Iterator[PageObject]:
 def _page_text(page: PageObject, audit: FontAudit) -> _PageText:
     try:
         unreadable = {id(font) for font in audit.unreadable(page)}
-        if unreadable and _shows_text_in(page, unreadable):
-            return _PageText("", "fonts")
-        raw = page.extract_text()
+        raw = _without(page, unreadable) if unreadable else page.extract_text()
     except LimitReachedError:
         return _PageText("", "limit")
     except (*_BROKEN, RecursionError):
         return _PageText("", "broken")
     n_signs = len("".join(raw.split()))
-    if len(_NOT_TEXT.findall(raw)) > _MAX_GARBAGE_SHARE * n_signs:
+    n_geta = raw.count(GETA)
+    if n_geta > _MAX_GETA_SHARE * n_signs or len(_NOT_TEXT.findall(raw)) > _MAX_GARBAGE_SHARE * n_signs:
         return _PageText("", "fonts")
     text = _tidied(raw)
     if not text:
         return _PageText("", "scanned" if _has_image(page) else "blank")
-    return _PageText(text, None)
+    return _PageText(text, "signs" if n_geta else None)
 
 
-def _shows_text_in(page: PageObject, fonts: set[int]) -> bool:
-    """Whether anything visible is written in one of the fonts: producers list fonts that a page does not use."""
-    shown: list[bool] = []
+def _without(page: PageObject, fonts: set[int]) -> str:
+    """The page's text with GETA for every character in one of the fonts (a page need not use all that it lists)."""
+    pieces: list[str] = []
 
     def visit(text: str, _cm: object, _tm: object, font: DictionaryObject | None, _size: object) -> None:
-        if font is not None and id(font) in fonts and text.strip():
-            shown.append(True)
+        unreadable = font is not None and id(font) in fonts
+        pieces.append("".join(sign if sign.isspace() else GETA for sign in text) if unreadable else text)
 
     page.extract_text(visitor_text=visit)
-    return bool(shown)
+    return "".join(pieces)
 
 
 def _has_image(page: PageObject) -> bool:
@@ -222,6 +226,7 @@ def _notes(pages: list[_PageText], n_pages: int) -> Iterator[str]:
     words: dict[_Lack, str] = {
         "scanned": "画像だけで、文字のデータがありません（スキャンした文書など）。",
         "fonts": "フォントが文字コードを示していないため、本文を読み取れません（省きました）。",
+        "signs": f"{GETA} は、フォントが文字コードを示していないため読み取れない文字です。",
         "broken": "壊れていて読み取れません。",
         "limit": "大きすぎるため省きました。",
     }
@@ -253,5 +258,7 @@ def _no_text(pages: list[_PageText]) -> ToolFailure:
     if "broken" in lacks:
         return ToolFailure("undecodable", "PDFのページが壊れていて読み取れません。")
     if "scanned" in lacks:
-        return ToolFailure("empty", f"画像だけのPDFです（全{len(pages)}ページ、文字のデータなし。スキャンした文書など）。")
+        return ToolFailure(
+            "empty", f"画像だけのPDFです（全{len(pages)}ページ、文字のデータなし。スキャンした文書など）。"
+        )
     return ToolFailure("empty", "PDFに文字がありません。")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from pdfminer.cmapdb import CMapDB
+from pdfminer.cmapdb import CMapDB  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 
 class PdfminerMaps:
