@@ -17,6 +17,7 @@ import ssl
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import httpx2
 
@@ -140,7 +141,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         except ToolFailure as failure:
             raise httpx2.ConnectError(f"{failure.kind}: {failure.message}") from failure
         failed: httpx2.TransportError | None = None
-        for address in addresses[:MAX_TRIED_ADDRESSES]:
+        for address in _families_in_turn(addresses)[:MAX_TRIED_ADDRESSES]:
             try:
                 return await self._inner.handle_async_request(_pinned(request, guarded, address))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -231,6 +232,12 @@ def _literal(host: str) -> Address | None:
 
 def _is_localhost(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
+
+
+def _families_in_turn(addresses: list[Address]) -> list[Address]:
+    """The same addresses, IPv4 and IPv6 alternating: a machine without IPv6 must reach the IPv4 one among the first."""
+    v4, v6 = ([address for address in addresses if address.version == version] for version in (4, 6))
+    return [address for pair in zip_longest(v4, v6) for address in pair if address is not None]
 
 
 def _pinned(request: httpx2.Request, guarded: GuardedUrl, address: Address) -> httpx2.Request:

@@ -207,6 +207,18 @@ def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     assert asyncio.run(scene()) == "second"
 
 
+def test_a_machine_without_ipv6_still_reaches_the_one_ipv4_address() -> None:
+    async def scene() -> str:
+        async with WebServer({"/": Page(b"v4")}) as server:
+            rules = GuardRules(allow_ports=(server.port,), allow_loopback=True)
+            addresses = ["::1", "::1", "::1", "::1", "127.0.0.1"]  # the server listens on IPv4 only
+            guard = Guard(rules, Names({"a.localhost": [addresses]}))
+            async with httpx2.AsyncClient(transport=PinnedTransport(guard)) as client:
+                return (await client.get(server.url("/"))).text
+
+    assert asyncio.run(scene()) == "v4"
+
+
 def test_tls_is_checked_against_the_name_and_no_connection_is_shared_between_names() -> None:
     context = ssl.create_default_context(cafile=str(CERTIFICATE))
 
