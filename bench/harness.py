@@ -116,7 +116,7 @@ def harness(options: argparse.Namespace, base_url: str, folder: Path) -> dict[st
         "samples": options.samples, "model_calls": calls, "concurrency": options.concurrency,
         "cpu_ms_per_call": round(1000 * (cpu - engine_s - thinking.total_s) / calls, 3),
         "cpu_ms_per_call_with_engine_and_judge": round(1000 * cpu / calls, 3),
-        "engine": {"cpu_s": round(engine_s, 3), "queries": stats.n_queries, "cache_hits": stats.n_cache_hits},
+        "engine": {"cpu_s": round(engine_s, 3), "queries": stats.n_searches, "from_cache": stats.n_cached},
         "judge_thinking_s": round(thinking.total_s, 3),
         "wall_s": round(wall, 2), "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     }  # fmt: skip

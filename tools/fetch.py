@@ -16,7 +16,7 @@ from pydantic import Field
 
 from citations.model import PageView, Piece
 from tools.document import Document, PageSource
-from tools.find import open_target
+from tools.opening import open_page
 from tools.tool import Arguments, Language, PageNumbers, ToolFailure, ToolResult
 
 WINDOW_CHARS: Final = 6_000
@@ -110,7 +110,7 @@ class FetchTool:
         words = _WORDS[self._language]
         if arguments.physical_page is not None and arguments.start:
             raise ToolFailure("bad_arguments", words.both)
-        document = await self._source.get(open_target(arguments.url_or_number, pages, self._language))
+        document = await open_page(self._source, arguments.url_or_number, pages, self._language)
         start = _start(document, arguments, words)
         return FetchResult(document, start, window_end(document.text, start, self._window_chars), words)
 

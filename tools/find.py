@@ -16,8 +16,9 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from citations.model import PageView, Piece
 from tools.document import Document, PageSource
+from tools.opening import open_page
 from tools.text import fold
-from tools.tool import Arguments, Language, PageNumbers, ToolFailure, ToolResult
+from tools.tool import Arguments, Language, PageNumbers, ToolResult
 from tools.windows import (
     Window,
     folded_page,
@@ -224,8 +225,7 @@ class FindTool:
     async def call(self, arguments: Arguments, pages: PageNumbers) -> ToolResult:
         """The hits as text and as evidence. Raises ToolFailure for a page that cannot be opened."""
         assert isinstance(arguments, FindArguments)
-        url = open_target(arguments.url_or_number, pages, self._language)
-        document = await self._source.get(url)
+        document = await open_page(self._source, arguments.url_or_number, pages, self._language)
 
         def search() -> FindHits:
             return find_in(
@@ -238,34 +238,6 @@ class FindTool:
 
         hits = await asyncio.to_thread(search) if len(document.text) > SLOW_CHARS else search()
         return FindResult(document, hits, str(arguments.url_or_number).strip(), _WORDS[self._language])
-
-
-def open_target(url_or_number: int | str, pages: PageNumbers, language: Language) -> str:
-    """The URL that the model means. A string of digits, also in brackets or full-width, is a number.
-
-    Raises ToolFailure: unknown_page for a number that no page has, refused for a page that the run does not open.
-    """
-    said = fold(str(url_or_number)).text.strip("[]【】()")
-    if said.isascii() and said.isdigit():
-        number = int(said)
-        url = pages.url_of(number)
-        if url is None:
-            raise ToolFailure(
-                "unknown_page",
-                f"番号 {number} のページはありません。検索結果に出た番号かURLを指定してください。"
-                if language == "ja"
-                else f"no page has the number {number}; give a number from the search results, or a URL",
-            )
-        return url
-    url = str(url_or_number).strip()
-    if not pages.may_open(url):
-        raise ToolFailure(
-            "refused",
-            "検索結果に出ていないページは開けません。先に search を使ってください。"
-            if language == "ja"
-            else "pages that no search has shown cannot be opened; search first",
-        )
-    return url
 
 
 @dataclass(frozen=True, slots=True)

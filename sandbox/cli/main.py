@@ -71,7 +71,8 @@ def shadowed_package() -> str | None:
         if where is None or where.parent != home:
             return (
                 f"the package {room!r} of pincite is shadowed by {where or 'nothing (it is missing)'}; "
-                f"expected {home / room}. Run pincite in an environment of its own (uv tool install, pipx) or from another folder."
+                f"expected {home / room}. Run pincite in an environment of its own (uv tool install, pipx), "
+                "or from another folder."
             )
     return None
 

@@ -194,7 +194,7 @@ def test_a_page_may_be_named_in_many_ways(said: int | str) -> None:
             "物理ページ 4 はありません。全3ページなので、1〜3 を指定してください。",
             "there is no physical page 4; the document has 3, so give 1 to 3",
         ),
-        ({"url_or_number": "https://example.jp/none"}, "not_found", "no such page", "no such page"),
+        ({"url_or_number": "https://example.jp/none"}, "not_found", "ページがありません: no such page", "no such page"),
     ],
 )
 def test_a_call_that_cannot_be_answered_says_how_to_mend_it(
@@ -205,6 +205,12 @@ def test_a_call_that_cannot_be_answered_says_how_to_mend_it(
         with pytest.raises(ToolFailure) as raised:
             _fetch(PDF, arguments, language=language)
         assert (raised.value.kind, raised.value.message) == (kind, line)
+
+
+def test_a_failed_page_is_named_so_that_the_ledger_can_count_it() -> None:
+    with pytest.raises(ToolFailure) as raised:
+        _fetch(PDF, {"url_or_number": "https://example.jp/none"})
+    assert raised.value.url == "https://example.jp/none"
 
 
 def test_a_page_without_physical_pages_says_so() -> None:
