@@ -80,19 +80,19 @@ def read_html(text: str, url: str) -> HtmlPage:
     title = _title(tree)
     shell = _shell(tree, base)
     prepare(tree)
-    whole = walk(tree, links_from=None, around=True)
+    whole = walk(tree, around=True)
     if shell is not None and whole.n_chars < _SHELL_CHARS:
         raise shell
     if whole.n_chars == 0:
         raise ToolFailure("empty", "ページに文字がありません。")
-    inside = walk(tree, links_from=None, around=False)
+    inside = walk(tree, around=False)
     around = inside.n_chars < _MIN_INSIDE_SHARE * whole.n_chars
     reference = whole if around else inside
     article = None if reference.is_index else _best_article(tree, reference)
     if article is not None:
         body, engine = article, f"trafilatura {version('trafilatura')} {HTML_RULES}"
     else:
-        body = walk(tree, links_from=base, around=around).text
+        body = walk(tree, around=around, links="all" if reference.is_index else "entries", base=base).text
         engine = f"lxml {version('lxml')} walk {HTML_RULES}"
     return HtmlPage(title, body, engine, _notes(title, tree, whole))
 

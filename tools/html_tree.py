@@ -70,13 +70,16 @@ def joined(base: str, href: str) -> str:
 
 
 def prepare(tree: Node) -> None:
-    """Change `tree` in place: unseen elements dropped (readings of ruby among them), inline emphasis unwrapped.
+    """Change `tree` in place: what nobody sees is dropped (with readings of ruby and the ¶ links of headings), emphasis
+    inside lines unwrapped.
 
     Definition lists of short entries become table rows, captions paragraphs before their table, layout tables plain
     blocks, spanned cells are repeated in every row and column that they span; lines broken between two wide characters
     (Japanese has no spaces) are joined.
     """
     for element in list(tree.iter(*_UNSEEN)):
+        _drop(element)
+    for element in [link for link in tree.iter("a") if words(link) == "¶"]:
         _drop(element)
     _mark_powers(tree)
     _join_broken_lines(tree)
@@ -174,7 +177,7 @@ def _rebuild_table(table: Node, budget: int) -> int:
 def _is_navigation(table: Node, rows: list[Node]) -> bool:
     """Two or three rows of links (back, up, next) are no data; longer ones may well be a list of documents."""
     n_links = sum(len(words(link)) for link in table.iter("a"))
-    return len(rows) <= 3 and n_links > 0 and n_links >= 0.5 * len(words(table))
+    return len(rows) <= 3 and n_links > 0 and n_links >= 0.8 * len(words(table))
 
 
 def _unwrap_layout(table: Node) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tools.html_node import Node, steps
 from tools.html_tree import joined
@@ -41,13 +42,18 @@ class Walked:
         return self.n_link_chars >= _INDEX_SHARE * self.n_chars
 
 
-def walk(tree: Node, *, links_from: str | None, around: bool) -> Walked:
-    """The whole page as lines. `links_from` = base URL of links, None to show none; `around` = with menus and footers.
+Links = Literal["none", "entries", "all"]
 
-    Headings begin with #, list items with - or their number, table rows are `| a | b |`. The walk needs no recursion:
-    depth costs nothing.
+
+def walk(tree: Node, *, around: bool, links: Links = "none", base: str = "") -> Walked:
+    """The whole page as lines; `around` = with menus and footers.
+
+    Headings begin with #, list items with - or their number, table rows are `| a | b |`. `links` says where addresses
+    (relative to `base`) are shown: nowhere, in lines and cells that are entries (they begin with a link and are no
+    sentence; inside a sentence an address would hide it from a literal search), or everywhere. The walk needs no
+    recursion: depth costs nothing.
     """
-    writer = _Writer(links_from)
+    writer = _Writer(links, base)
     events = steps(tree)
     for event, element in events:
         if event == "end":
@@ -63,6 +69,10 @@ def walk(tree: Node, *, links_from: str | None, around: bool) -> Walked:
     return Walked("\n".join(writer.lines).strip("\n"), writer.n_chars, writer.n_link_chars)
 
 
+def _collapsed(parts: list[str]) -> str:
+    return " ".join("".join(parts).split())
+
+
 def _is_around(element: Node) -> bool:
     if element.tag in _AROUND or element.get("role") in ("navigation", "banner", "contentinfo"):
         # A header inside an article holds its title.
@@ -71,9 +81,19 @@ def _is_around(element: Node) -> bool:
     return element.tag in ("div", "ul", "p", "section", "ol") and _AROUND_NAMES.search(names) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The inline parts that are the text of a link."""
+
+    start: int
+    end: int
+    address: str
+
+
 @dataclass(slots=True)
 class _Writer:
-    links_from: str | None
+    links: Links
+    base: str
     lines: list[str] = field(default_factory=list[str])
     n_chars: int = 0
     n_link_chars: int = 0
@@ -85,12 +105,13 @@ class _Writer:
     _in_cell: bool = False
     _row_heads: bool = False
     _n_pre: int = 0
-    _links: list[int] = field(default_factory=list[int])
+    _open_links: list[int] = field(default_factory=list[int])
+    _spans: list[_Span] = field(default_factory=list[_Span])
 
     def open(self, element: Node) -> None:
         tag = element.tag
         if tag == "a":
-            self._links.append(len(self._inline))
+            self._open_links.append(len(self._inline))
         elif tag not in _INLINE:
             self._break()
         if tag in _HEADINGS:
@@ -106,7 +127,7 @@ class _Writer:
             self._row_heads = self._row_heads or tag == "th"
         elif tag == "pre":
             self._n_pre += 1
-        elif tag == "img" and self._links and element.get("alt"):
+        elif tag == "img" and self._open_links and element.get("alt"):
             self.add(element.get("alt") or "")
         if element.text:
             self.add(element.text)
@@ -141,17 +162,16 @@ class _Writer:
         if self._n_pre and not self._in_cell and "\n" in text:
             *whole, rest = "".join(self._inline).split("\n")
             for line in whole:
-                self._inline = [line]
-                self.flush(verbatim=True)
+                self._write(line.rstrip())
+            self._forget()
             self._inline = [rest]
 
-    def flush(self, *, verbatim: bool = False) -> None:
-        text = "".join(self._inline).rstrip() if verbatim or self._n_pre else " ".join("".join(self._inline).split())
-        self._inline.clear()
-        self._links.clear()
+    def flush(self) -> None:
+        text = "".join(self._inline).rstrip() if self._n_pre else self._with_links()
+        self._forget()
         if text.strip():
             self._write(self._mark + text)
-            self._mark = " " * len(self._mark) if self._mark.strip() in ("-",) else ""
+            self._mark = " " * len(self._mark) if self._mark.strip() == "-" else ""
 
     def _break(self) -> None:
         if self._in_cell:
@@ -163,10 +183,26 @@ class _Writer:
         self.lines.append(line)
         self.n_chars += len("".join(line.split()))
 
-    def _taken(self) -> str:
-        text = " ".join("".join(self._inline).split())
+    def _forget(self) -> None:
         self._inline.clear()
-        self._links.clear()
+        self._open_links.clear()
+        self._spans.clear()
+
+    def _with_links(self) -> str:
+        """What is inline now, white space collapsed, with addresses where they are wanted."""
+        plain = _collapsed(self._inline)
+        first = self._spans[0].start if self._spans else 0
+        entry = "。" not in plain and not _collapsed(self._inline[:first])
+        if self._spans and (self.links == "all" or (self.links == "entries" and entry)):
+            for span in reversed(self._spans):
+                text = _collapsed(self._inline[span.start : span.end])
+                self._inline[span.start : span.end] = [f"[{text}]({span.address})"]
+            return _collapsed(self._inline)
+        return plain
+
+    def _taken(self) -> str:
+        text = self._with_links()
+        self._forget()
         return text
 
     def _close_row(self, cells: list[str]) -> None:
@@ -179,17 +215,12 @@ class _Writer:
         self._cells = None
 
     def _close_link(self, element: Node) -> None:
-        start = self._links.pop() if self._links else len(self._inline)
-        text = " ".join("".join(self._inline[start:]).split())
+        start = self._open_links.pop() if self._open_links else len(self._inline)
+        text = _collapsed(self._inline[start:])
         self.n_link_chars += len("".join(text.split()))
         href = element.get("href")
-        if (
-            self.links_from is not None
-            and text
-            and href
-            and not href.lower().startswith(("#", "javascript:", "mailto:"))
-        ):
-            self._inline[start:] = [f"[{text}]({joined(self.links_from, href)})"]
+        if text and href and not href.lower().startswith(("#", "javascript:", "mailto:")):
+            self._spans.append(_Span(start, len(self._inline), joined(self.base, href)))
 
     def _item_mark(self) -> str:
         indent = "  " * min(max(0, len(self._lists) - 1), _MAX_INDENT)

@@ -120,9 +120,27 @@ def test_index_of_links_keeps_the_links() -> None:
     )
 
 
+def test_address_of_a_link_is_shown_beside_entries_not_inside_sentences() -> None:
+    page = read(
+        "<h1>申請</h1><p>くわしくは<a href=/a>手引き</a>をご覧ください。</p>"
+        "<p>窓口での申請は、平日の昼間に受け付けています。</p>"
+        "<ul><li><a href=/b.pdf>申請書</a>（PDF：120KB）</ul>"
+        "<table><tr><td>様式</td><td><a href=c>第1号</a></td></tr></table>"
+    )
+    assert page.text == (
+        "# 申請\nくわしくは手引きをご覧ください。\n窓口での申請は、平日の昼間に受け付けています。\n"
+        "- [申請書](https://www.city.example.jp/b.pdf)（PDF：120KB）\n"
+        "| 様式 | [第1号](https://www.city.example.jp/kosodate/c) |"
+    )
+
+
 def test_lists_show_their_numbers_and_nesting() -> None:
     page = read("<h1>手順</h1><ol><li>申請する<ul><li>窓口<li>郵送</ul><li>受け取る</ol><h2>注意</h2>")
     assert page.text == "# 手順\n1. 申請する\n  - 窓口\n  - 郵送\n2. 受け取る\n## 注意"
+
+
+def test_links_of_a_heading_to_itself_are_no_text() -> None:
+    assert read("<h1>手引き<a class=headerlink href=#x>¶</a></h1><ol><li>一</ol>").text == "# 手引き\n\n1. 一"
 
 
 def test_title_comes_from_title_else_first_heading() -> None:
