@@ -6,7 +6,7 @@ here, once, and closed when the run ends.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,7 @@ class Parts:
 
 
 @asynccontextmanager
-async def assemble(settings: RunSettings, out: Path, environ: Mapping[str, str]) -> AsyncIterator[Parts]:
+async def assemble(settings: RunSettings, out: Path, environ: Mapping[str, str]) -> AsyncGenerator[Parts]:
     """The parts of a run, closed at the end. Raises SetupError for whatever cannot be had: key, server, corpus."""
     async with AsyncExitStack() as stack:
         corpus = _corpus(settings, out)

@@ -9,10 +9,11 @@ text-generation-inference (`inputs` tokens + `max_new_tokens`).
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Literal
+
+from sandbox.lenient import mapping, parsed
 
 Action = Literal["stop", "retry", "overflow", "fail", "without_format"]
 
@@ -77,15 +78,11 @@ def classify(status: int, body: bytes, retry_after: str | None, *, asked_format:
 
 def _message(text: str) -> str:
     """The server's own sentence, on one line and short."""
-    try:
-        found: object = json.loads(text)
-    except ValueError:
-        found = text
-    for _ in range(3):
-        if not isinstance(found, dict):
-            break
-        found = found.get("error", found.get("message", found.get("detail", str(found))))
-    return " ".join(str(found).split())[:MESSAGE_CHARS] or "(empty body)"
+    found = parsed(text)
+    inner = mapping(found)
+    error = inner.get("error", inner)
+    said = mapping(error).get("message", mapping(error).get("detail", error)) if inner else text
+    return " ".join(str(said).split())[:MESSAGE_CHARS] or "(empty body)"
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -6,9 +6,9 @@ Knows: the shapes seen in real output. Must not know: what becomes of such an an
 
 from __future__ import annotations
 
-import json
 import re
-from typing import cast
+
+from sandbox.lenient import mapping, parsed
 
 MARKUP = re.compile(
     r"<tool_call>|<\|tool_call|<\|tool_calls_section_begin\|>|<\|channel\|>commentary to=|\[TOOL_CALLS\]|<function="
@@ -28,12 +28,6 @@ def leaked_call(content: str) -> bool:
     found = FENCE.match(content)
     if found is None:
         return False
-    try:
-        value: object = json.loads(found.group(1))
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(value, dict):
-        return False
-    call = cast(dict[str, object], value)
+    call = mapping(parsed(found.group(1)))
     arguments = call.get("arguments", call.get("parameters"))
     return isinstance(call.get("name"), str) and isinstance(arguments, dict)

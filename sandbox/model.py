@@ -9,17 +9,16 @@ headers and unknown fields at a fifth of that. Messages arrive serialised (`Conv
 from __future__ import annotations
 
 import asyncio
-import json
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
 
 from sandbox.chat import Conversation, ModelFailure, Reply, ToolCall, encode
 from sandbox.faults import classify
+from sandbox.lenient import Json, items, mapping, parsed, text
 from sandbox.record import Usage
 from sandbox.settings import JudgeSettings, ModelSettings
 from tools.tool import SetupError
@@ -27,7 +26,6 @@ from tools.tool import SetupError
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """vLLM before 0.12, llama.cpp and DeepSeek say the first, newer vLLM and OpenRouter the second."""
 
-Json = Mapping[str, object]
 MAX_HEADS = 64
 
 
@@ -70,7 +68,7 @@ class ModelClient:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     redact: Callable[[str], str] = str
     """Passed over every text of the server that is kept or shown: some servers repeat the key that they refuse."""
-    _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict)
+    _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict[tuple[int, int, int], _Head])
     _formats_refused: bool = False
 
     async def chat(
@@ -232,22 +230,19 @@ def parse(body: bytes, failed: Usage | None = None) -> Reply:
     Raises ModelFailure("bad_reply") for a body that is no completion (an HTML page, cut JSON, no choices).
     """
     before = failed or Usage()
-    try:
-        data: object = json.loads(body)
-    except ValueError as error:
-        raise ModelFailure("bad_reply", f"the reply is not JSON: {body[:120]!r}", before + Usage(calls=1)) from error
-    top = _mapping(data)
-    usage = before + _usage(_mapping(top.get("usage")))
-    choices = top.get("choices")
-    first = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
-    message = _mapping(first.get("message"))
+    data = parsed(body)
+    if data is None:
+        raise ModelFailure("bad_reply", f"the reply is not JSON: {body[:120]!r}", before + Usage(calls=1))
+    top = mapping(data)
+    usage = before + _usage(mapping(top.get("usage")))
+    first = mapping(next(iter(items(top.get("choices"))), None))
+    message = mapping(first.get("message"))
     if not message:
         raise ModelFailure("bad_reply", "the reply holds no message", usage)
     name = next((name for name in REASONING_FIELDS if isinstance(message.get(name), str)), None)
-    finish = first.get("finish_reason")
     return Reply(
         content=_content(message.get("content")),
-        finish_reason=finish if isinstance(finish, str) else None,
+        finish_reason=text(first.get("finish_reason")),
         usage=usage,
         tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
         reasoning=_whole(str(message[name])) if name else None,
@@ -257,56 +252,49 @@ def parse(body: bytes, failed: Usage | None = None) -> Reply:
 
 def read_facts(body: bytes, model: str) -> ServerFacts:
     """`/v1/models` of vLLM and SGLang (`max_model_len`) and llama.cpp (`meta.n_ctx`), read leniently."""
-    try:
-        data = _mapping(json.loads(body)).get("data")
-    except ValueError:
-        return ServerFacts()
-    rows = [_mapping(row) for row in data] if isinstance(data, list) else []
-    names = tuple(str(row["id"]) for row in rows if "id" in row)
-    mine = next((row for row in rows if row.get("id") == model), rows[0] if len(rows) == 1 else {})
-    length = mine.get("max_model_len") or _mapping(mine.get("meta")).get("n_ctx")
-    owner = mine.get("owned_by")
+    rows = [mapping(row) for row in items(mapping(parsed(body)).get("data"))]
+    mine = next((row for row in rows if row.get("id") == model or len(rows) == 1), mapping(None))
+    length = mine.get("max_model_len") or mapping(mine.get("meta")).get("n_ctx")
     return ServerFacts(
-        models=names,
+        models=tuple(str(row["id"]) for row in rows if "id" in row),
         max_model_len=length if isinstance(length, int) and length > 0 else None,
-        owned_by=owner if isinstance(owner, str) else None,
+        owned_by=text(mine.get("owned_by")),
     )
 
 
 def _with_extra(fixed: dict[str, object], kwargs: dict[str, object], extra: Json) -> Json:
     """The user's extra body wins; chat-template arguments are merged, so that one does not push out the other."""
     merged = {**fixed, **extra}
-    template = {**kwargs, **_mapping(extra.get("chat_template_kwargs"))}
+    template = {**kwargs, **mapping(extra.get("chat_template_kwargs"))}
     return {**merged, "chat_template_kwargs": template} if template else merged
 
 
 def _tool_calls(value: object) -> list[ToolCall]:
     calls: list[ToolCall] = []
-    for item in value if isinstance(value, list) else []:
-        call = _mapping(item)
-        function = _mapping(call.get("function"))
+    for call in map(mapping, items(value)):
+        function = mapping(call.get("function"))
         arguments = function.get("arguments")
         # Some servers send the arguments as an object although the protocol says string.
-        text = arguments if isinstance(arguments, str) else encode(arguments).decode()
-        calls.append(ToolCall(_whole(str(call.get("id") or "")), _whole(str(function.get("name") or "")), _whole(text)))
+        written = text(arguments)
+        said = encode(arguments).decode() if written is None else written
+        calls.append(ToolCall(_whole(str(call.get("id") or "")), _whole(str(function.get("name") or "")), _whole(said)))
     return calls
 
 
 def _content(value: object) -> str | None:
     """The text; a list of content parts is joined, as the protocol allows for it."""
-    if isinstance(value, list):
-        parts = [_mapping(part).get("text") for part in value]
-        return _whole("".join(part for part in parts if isinstance(part, str)))
-    return _whole(value) if isinstance(value, str) else None
+    parts = [text(mapping(part).get("text")) for part in items(value)]
+    said = "".join(part for part in parts if part) if parts else text(value)
+    return None if said is None else _whole(said)
 
 
-def _whole(text: str) -> str:
+def _whole(said: str) -> str:
     """The text with each lone surrogate, which no file and no request can hold, as U+FFFD; offsets stay."""
     try:
-        text.encode()
+        said.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+        return said.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return said
 
 
 def _usage(value: Json) -> Usage:
@@ -318,13 +306,9 @@ def _usage(value: Json) -> Usage:
         calls=1,
         prompt_tokens=count(value, "prompt_tokens"),
         completion_tokens=count(value, "completion_tokens"),
-        reasoning_tokens=count(_mapping(value.get("completion_tokens_details")), "reasoning_tokens"),
-        cached_tokens=count(_mapping(value.get("prompt_tokens_details")), "cached_tokens"),
+        reasoning_tokens=count(mapping(value.get("completion_tokens_details")), "reasoning_tokens"),
+        cached_tokens=count(mapping(value.get("prompt_tokens_details")), "cached_tokens"),
     )
-
-
-def _mapping(value: object) -> Json:
-    return cast(Json, value) if isinstance(value, dict) else {}
 
 
 def _room(context: int | None, prompt: int | None) -> int | None:

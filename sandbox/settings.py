@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -218,7 +218,7 @@ def _put(tree: dict[str, object], name: str, value: object) -> None:
         inner = tree.setdefault(group, {})
         if not isinstance(inner, dict):
             raise SetupError(f"setting {group}: expected a table")
-        tree = inner
+        tree = cast(dict[str, object], inner)
     tree[leaf] = value
 
 
@@ -226,6 +226,6 @@ def _merge(tree: dict[str, object], new: dict[str, object]) -> None:
     for key, value in new.items():
         old = tree.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            _merge(old, value)
+            _merge(cast(dict[str, object], old), cast(dict[str, object], value))
         else:
             tree[key] = value

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pydantic import ValidationError
 
+from sandbox.lenient import mapping, parsed
 from sandbox.provenance import Provenance, mixed
 from sandbox.record import Record
 from tools.tool import SetupError
@@ -178,10 +178,7 @@ def _whole_bytes(path: Path) -> int:
         raise SetupError(f"{path} is not there: is {path.parent} a pincite run folder?") from error
 
 
-def summary_of(folder: Path) -> dict[str, object] | None:
-    """The stored summary as JSON values; None where none was written yet."""
-    try:
-        value: object = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    return value if isinstance(value, dict) else None
+def summary_of(folder: Path) -> Mapping[str, object] | None:
+    """The stored summary as JSON values, empty where it cannot be read; None where none was written yet."""
+    path = folder / SUMMARY
+    return mapping(parsed(path.read_bytes())) if path.exists() else None

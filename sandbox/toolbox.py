@@ -6,7 +6,6 @@ Knows: schemas, argument checking, what a bad call is answered with. Must not kn
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from sandbox.chat import Message, ToolCall, encode
+from sandbox.lenient import parsed
 from tools.tool import Arguments, Tool, ToolFailure
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -44,9 +44,8 @@ class Toolbox:
         if tool is None:
             known = ", ".join(self._tools)
             return ToolFailure("unknown_tool", f"no tool {call.name[:80]!r}; the tools are: {known}")
-        try:
-            values: object = json.loads(call.arguments)
-        except (ValueError, RecursionError):
+        values = parsed(call.arguments)
+        if values is None:
             return ToolFailure(
                 "bad_arguments", f"the arguments of {tool.name} are not valid JSON: {call.arguments[:120]!r}"
             )
@@ -71,10 +70,7 @@ def as_sent(call: ToolCall) -> Message:
 
 
 def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    return isinstance(parsed(text), dict)
 
 
 def _schema(tool: Tool) -> Message:

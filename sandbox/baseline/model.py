@@ -122,7 +122,7 @@ def _choose(reading: Reading) -> list[Passage]:
     while len(picked) < min(N_SENTENCES, len(passages)):
         # Each page's second sentence counts less than another page's first: an answer from one page is rarely enough.
         used = Counter(passages[i].number for i in picked)
-        covered: set[str] = set().union(*(grams[i] for i in picked))
+        covered = {gram for i in picked for gram in grams[i]}
         rest = [i for i in range(len(passages)) if i not in picked]
         best = max(
             rest,

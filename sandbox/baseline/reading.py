@@ -9,7 +9,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+
+from sandbox.lenient import items, mapping
 
 HIT = re.compile(r"^\[(\d+)\] (.*)$")
 SNIPPET = "・"
@@ -36,22 +37,22 @@ class Reading:
 
     question: str
     n_rounds: int = 0
-    rankings: list[list[int]] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
-    opened: set[int] = field(default_factory=set)
+    rankings: list[list[int]] = field(default_factory=list[list[int]])
+    passages: list[Passage] = field(default_factory=list[Passage])
+    opened: set[int] = field(default_factory=set[int])
 
 
 def read(messages: Sequence[object]) -> Reading:
     """The state of the session. Raises ValueError where there is no user message."""
-    rows = [cast(Mapping[str, object], row) for row in messages if isinstance(row, dict)]
+    rows = [mapping(row) for row in messages]
     users = [str(row.get("content") or "") for row in rows if row.get("role") == "user"]
     if not users:
         raise ValueError("the baseline model needs a user message")
     reading = Reading(question=question_of(users[0]))
     names: dict[str, str] = {}
     for row in rows:
-        calls = row.get("tool_calls")
-        if row.get("role") == "assistant" and isinstance(calls, list) and calls:
+        calls = items(row.get("tool_calls"))
+        if row.get("role") == "assistant" and calls:
             reading.n_rounds += 1
             names.update(_names(calls))
         elif row.get("role") == "tool":
@@ -81,14 +82,8 @@ def sentences(text: str) -> list[str]:
 
 
 def _names(calls: Sequence[object]) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for call in calls:
-        if isinstance(call, dict):
-            function = cast(Mapping[str, object], call).get("function")
-            if isinstance(function, dict):
-                name = cast(Mapping[str, object], function).get("name")
-                named[str(cast(Mapping[str, object], call).get("id"))] = str(name)
-    return named
+    rows = [mapping(call) for call in calls]
+    return {str(row.get("id")): str(mapping(row.get("function")).get("name")) for row in rows}
 
 
 def _read_result(reading: Reading, tool: str, content: str) -> None:

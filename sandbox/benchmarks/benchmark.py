@@ -16,8 +16,8 @@ from sandbox.settings import Overrides, RunSettings
 class SourceResolver(Protocol):
     """Turns what a data set calls a source (a URL or a document id) into the URL that the ledger knows."""
 
-    def url_of(self, source: str) -> str | None:
-        """The URL of a document id; None where `source` is no id of the corpus (it is a URL then)."""
+    def url_of(self, doc_id: str) -> str | None:
+        """The URL of a document id; None where `doc_id` is no id of the corpus (it is a URL then)."""
         ...
 
 
