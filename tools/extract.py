@@ -56,10 +56,9 @@ _NAMES = {
 _GENERAL_NAMES = {"image": "画像", "audio": "音声", "video": "動画", "font": "フォント"}
 
 _MARKUP_START = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*"
     rb"<(?:!doctype\s+html|html|head|body|title|meta|link|script|style|frameset|table|div|span|p|h[1-6]|a|br|ul|ol|dl|"
     rb"center|font|b|img|main|article|section|header|nav|form|iframe|base)[\s>/]",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
 _ANY_TAG = re.compile(rb"<[a-z!/][^<>]*>", re.IGNORECASE)
 _XML_START = re.compile(rb"\s*(?:<\?xml[^>]*>|<!doctype\s+svg|<(?:svg|rss|feed|urlset|rdf:RDF)[\s>])", re.IGNORECASE)
@@ -67,7 +66,7 @@ _JSON_START = re.compile(rb"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\d\]])")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:\-]+)", re.IGNORECASE)
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
-_MARKDOWN_TITLE = re.compile(r"^#{1,2}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_MARKDOWN_TITLE = re.compile(r"^#{1,2}[ \t]+(\S.*)$", re.MULTILINE)
 _MAX_TITLED_JSON_CHARS = 5_000_000
 
 
@@ -126,13 +125,13 @@ def sniff(body: bytes, header_type: str | None) -> str:
     """The media type of the bytes, by their signature; the header decides only between kinds of text."""
     head = body[:_HEAD_BYTES]
     said = (header_type or "").split(";")[0].strip().lower()
-    binary = _by_signature(body, head)
+    binary = _by_signature(body, head, said)
     if binary is not None:
         return binary
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\x00" in head and not _is_binary(head)):
         head = decode(head).text.encode("utf-8")
     head = head.removeprefix(b"\xef\xbb\xbf")
-    if _MARKUP_START.match(head):
+    if _is_markup(head):
         return "text/html"
     if said in ("text/html", "application/xhtml+xml") and _ANY_TAG.search(body):
         return "text/html"
@@ -147,9 +146,10 @@ def sniff(body: bytes, header_type: str | None) -> str:
     return "application/json" if _JSON_START.match(head) else "text/plain"
 
 
-def _by_signature(body: bytes, head: bytes) -> str | None:
+def _by_signature(body: bytes, head: bytes, said: str) -> str | None:
     at = head.find(b"%PDF-", 0, 1029)
-    if at >= 0 and not _MARKUP_START.match(head):
+    # Readers accept rubbish before the header (ISO 32000-1, annex H); a text about PDFs is none.
+    if at >= 0 and (not head[:at].strip() or said == "application/pdf") and not _is_markup(head):
         return "application/pdf"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         ends = body[:_HEAD_BYTES] + body[-65_536:]
@@ -163,6 +163,16 @@ def _by_signature(body: bytes, head: bytes) -> str | None:
         if head.startswith(signature) and (media_type != "image/bmp" or b"\x00" in head[:32]):
             return media_type
     return None
+
+
+def _is_markup(head: bytes) -> bool:
+    """Whether an HTML tag comes first, after comments and an XML declaration."""
+    rest = head.lstrip()
+    while rest.startswith((b"<!--", b"<?xml")):
+        end = b"-->" if rest.startswith(b"<!--") else b">"
+        _, found, rest = rest.partition(end)
+        rest = rest.lstrip() if found else b""
+    return _MARKUP_START.match(rest) is not None
 
 
 def _is_binary(head: bytes) -> bool:
@@ -207,7 +217,7 @@ def _plain_title(text: str, media_type: str) -> str:
     if media_type == "application/json":
         return _json_title(text)
     found = _MARKDOWN_TITLE.search(text[:_HEAD_BYTES]) if media_type in ("text/markdown", "text/plain") else None
-    return found[1] if found else ""
+    return found[1].rstrip(" \t#") if found else ""
 
 
 def _json_title(text: str) -> str:

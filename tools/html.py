@@ -57,7 +57,6 @@ _AWAY = str.maketrans(_STAND_INS)
 _PRE_AWAY = str.maketrans(_PRE_STAND_INS)
 _ESCAPE = re.compile(r"\\(.)")
 _MARKUP = re.compile(r"[\s|#>*\\-]+")
-_LINE_END_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,4 +233,5 @@ def _bring_back(tree: Node) -> None:
 def _brought_back(reading: str) -> str:
     """Without escapes: every backslash that is still one was put there by the Markdown writer."""
     text = _ESCAPE.sub(r"\1", reading).translate(_BACK)
-    return re.sub(r"\n{3,}", "\n\n", _LINE_END_SPACE.sub("", text)).strip("\n")
+    lines = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n")

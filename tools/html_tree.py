@@ -7,6 +7,7 @@ extractor reads the tree afterwards, networks, tools' protocol beyond ToolFailur
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from urllib.parse import urljoin
 
 from tools.html_node import EmptyTreeError, Node, add, new, parse_bytes, steps, unwrap
@@ -30,9 +31,7 @@ _INLINE = (
 )  # fmt: skip
 _AS_DIV = {"figure": "div", "fieldset": "div", "legend": "p", "figcaption": "p", "address": "div", "center": "div"}
 _BLOCKS = ("ul", "ol", "dl", "table", "pre", "p", "div", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
-_WIDE = "\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-_SOURCE_LINE = re.compile(r"[ \t\r\f]*\n\s*")
-_BROKEN_LINE = re.compile(f"(?<=[{_WIDE}])[ \\t\\r]*\\n\\s*(?=[{_WIDE}])")
+_WIDE = re.compile("[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
 def parse(text: str) -> Node:
@@ -123,7 +122,16 @@ def _join_broken_lines(tree: Node) -> None:
 
 
 def _unbroken(text: str) -> str:
-    return _SOURCE_LINE.sub(" ", _BROKEN_LINE.sub("", text))
+    """A line break is a space, and between two wide characters nothing; white space at both ends stays white space."""
+    if "\n" not in text:
+        return text
+    first, *between, last = text.split("\n")
+    lines = [first.rstrip(), *filter(None, (line.strip() for line in between)), last.lstrip()]
+    parts = [lines[0]]
+    for before, line in pairwise(lines):
+        wide = before and line and _WIDE.match(before[-1]) and _WIDE.match(line)
+        parts.append(line if wide else f" {line}")
+    return "".join(parts)
 
 
 def _rebuild_definitions(definitions: Node) -> None:

@@ -44,7 +44,6 @@ _BROKEN = (
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd-\uffff\ue000-\uf8ff]")
 _DROPPED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
-_SPACE_AT_END = re.compile(r"[ \t\u3000]+$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _COLUMN = re.compile("(?:^[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]\n){3,}", re.MULTILINE)
 _OFFICE_TITLE = re.compile(
@@ -204,7 +203,7 @@ def _has_image(page: PageObject) -> bool:
 
 def _tidied(raw: str) -> str:
     text = _DROPPED.sub("", raw.replace("\r\n", "\n").replace("\r", "\n"))
-    text = _SPACE_AT_END.sub("", text)
+    text = "\n".join(line.rstrip(" \t\u3000") for line in text.split("\n"))
     text = _COLUMN.sub(lambda column: column[0].replace("\n", "") + "\n", text + "\n")
     return _BLANK_LINES.sub("\n\n", text).strip("\n")
 

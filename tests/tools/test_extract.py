@@ -37,6 +37,9 @@ def archive(*names: str) -> bytes:
     [
         (PDF, "text/html; charset=utf-8", "application/pdf"),
         (b"\r\n\r\n" + PDF, "application/octet-stream", "application/pdf"),
+        (b"junk\n" + PDF, "application/pdf", "application/pdf"),
+        (b"A file begins with %PDF-1.4", "text/plain", "text/plain"),
+        (b"<!---->" * 500 + b"<x", None, "text/plain"),
         (HTML.encode(), "application/pdf", "text/html"),
         (HTML.encode(), "application/octet-stream", "text/html"),
         (HTML.encode("utf-16"), None, "text/html"),

@@ -212,6 +212,17 @@ def test_spans_that_claim_millions_of_cells_are_bounded() -> None:
     assert len(read(f"<table>{rows}</table>").text) < 2_000_000
 
 
+def test_long_runs_of_spaces_and_lines_cost_nothing() -> None:
+    assert read("<p>" + "東京都\n  \n" * 100_000 + "</p>").text == "東京都" * 100_000
+    spaces = " " * 1_000_000
+    assert read(f"<p>前{spaces}後{spaces}\n{spaces}末</p><pre>a{spaces}b</pre>").text.split() == [
+        "前",
+        "後末",
+        "a",
+        "b",
+    ]
+
+
 def test_control_characters_and_signs_used_inside_do_not_leak() -> None:
     text = read(f"<h1>題</h1><p>{PARAGRAPH}\x00\x0b前\\後</p><pre>a\n b</pre>").text
     assert not any("\U00010600" <= sign < "\U00010700" or sign < "\t" for sign in text)
