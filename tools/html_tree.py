@@ -42,6 +42,12 @@ def parse(text: str) -> Node:
         raise ToolFailure("empty", "ページに内容がありません（HTMLとして空です）。") from error
     if depth(tree) > MAX_DEPTH:
         raise ToolFailure("too_complex", f"HTMLの入れ子が深すぎます（{MAX_DEPTH}段を超えています）。")
+    for element in tree.iter():
+        # Character references (&#1;) bring back what XML forbids, and lxml does not take it from us again.
+        if element.text and _NOT_XML.search(element.text):
+            element.text = _NOT_XML.sub("", element.text)
+        if element.tail and _NOT_XML.search(element.tail):
+            element.tail = _NOT_XML.sub("", element.tail)
     return tree
 
 

@@ -88,6 +88,8 @@ def read_pdf(body: bytes) -> PdfText:
             return _read(body)
         except LimitReachedError as error:
             raise ToolFailure("too_large", "PDFが大きすぎます（ページ数または展開後の大きさ）。") from error
+        except DependencyError as error:
+            raise _not_equipped(error) from error
         except _BROKEN as error:
             raise ToolFailure("undecodable", "PDFが壊れていて読み取れません。") from error
         except RecursionError as error:
@@ -137,12 +139,16 @@ def _decrypt(reader: PdfReader) -> None:
     """Many public PDFs are encrypted only against printing: they open with the empty password."""
     try:
         opened = reader.decrypt("")
-    except DependencyError as error:
-        raise ToolFailure("encrypted", "PDFの暗号（AES）を解くには cryptography パッケージが必要です。") from error
     except (FileNotDecryptedError, NotImplementedError) as error:
         raise ToolFailure("encrypted", "PDFの暗号の方式に対応していません。") from error
     if not opened:
         raise ToolFailure("encrypted", "PDFはパスワードで保護されていて読めません。")
+
+
+def _not_equipped(error: DependencyError) -> ToolFailure:
+    if "cryptography" in str(error):
+        return ToolFailure("encrypted", "PDFの暗号（AES）を解くには cryptography パッケージが必要です。")
+    return ToolFailure("unsupported_type", "PDFの圧縮方式に対応していません。")
 
 
 def _n_pages(reader: PdfReader) -> int:

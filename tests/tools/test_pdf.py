@@ -226,6 +226,14 @@ def test_empty_password_opens_others_are_refused(password: str, outcome: str) ->
         assert read_pdf(held.getvalue()).text == "Public\n"
 
 
+def test_strong_encryption_is_refused_or_asks_for_its_package() -> None:
+    keys = f"/U<{'00' * 48}>/O<{'00' * 48}>/UE<{'00' * 32}>/OE<{'00' * 32}>/Perms<{'00' * 16}>"
+    method = "/CF<</StdCF<</CFM/AESV3/Length 32>>>>/StmF/StdCF/StrF/StdCF"
+    dictionary = f"<</Filter/Standard/V 5/R 6/Length 256/P -4{keys}{method}>>"
+    body = pdf(shown("Secret")).replace(b"/Root 1 0 R", f"/Root 1 0 R/Encrypt {dictionary}".encode())
+    assert failure(body)[0] == "encrypted"
+
+
 def test_real_vertical_and_unmapped_files() -> None:
     if not CORPUS.is_dir():
         pytest.skip("the shared corpus is not here")
