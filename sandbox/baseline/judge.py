@@ -31,6 +31,7 @@ from sandbox.judging.prompt import BLOCKS
 
 FULL, PARTIAL = 0.75, 0.35
 ANSWERS = 0.4
+RELATED = 0.1
 ENOUGH_GRAMS = 4
 FIGURE_WEIGHT = 2
 N_PIECES = 3
@@ -138,7 +139,7 @@ def consistency(question: str, reference: str, answer: str) -> Decision:
 
     The key figures are those of the reference that the question does not give already. In this order:
     all of them in the answer (rounded is as good) → consistent; the answer has another value of the same unit, in neither
-    question nor reference → contradictory; some of them → consistent (a partial list); without key figures the shared
+    question nor reference → contradictory; some of them, with a unit or among words of the reference → consistent (a partial list); without key figures the shared
     content decides: opposite negation → contradictory, less than 0.4 of the reference (of the answer, where that is
     shorter) → insufficient. An answer that only says that it does not know is insufficient.
     """
@@ -163,7 +164,8 @@ def consistency(question: str, reference: str, answer: str) -> Decision:
         return Decision("consistent", reason)
     if _has_other_value(said.figures, [one for one in key if one not in held], [*given.figures, *wanted.figures]):
         return Decision("contradictory", reason + "、異なる数値がある")
-    if held:
+    # A bare "1" stands in any text: some of the figures are a partial list only with a unit, or among the same words.
+    if held and (share >= RELATED or any(figure.unit for figure in held)):
         return Decision("consistent", reason + "、部分的な列挙")
     return Decision("consistent" if share >= FULL else "insufficient", reason)
 

@@ -286,3 +286,11 @@ def test_baseline_judges_an_answer_through_the_client_that_real_judges_use() -> 
         ("need", "no"),
     ]
     assert whole == "consistent"
+
+
+def test_a_tool_call_left_in_the_answer_is_no_partial_list() -> None:
+    question = "耐震改修補助の補助率と上限額は、令和5年度と令和7年度でどう変わりましたか。"
+    reference = "補助率は2分の1から5分の4に、上限額は一般世帯で90万円から115万円になりました。"
+    answer = f"<function>search</function><query>{question}</query><result_page>1</result_page><start>0</start>"
+    assert consistency(question, reference, answer).label == "insufficient"
+    assert consistency(question, reference, "上限額は115万円になりました。").label == "consistent"
