@@ -29,7 +29,8 @@ class Redactor:
         # Longest first: a secret that contains another one goes as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._texts = tuple(ordered)
-        self._bytes = tuple(form.encode("utf-8") for form in ordered)
+        # An environment value that is not UTF-8 reaches Python with lone surrogates; its bytes are looked for too.
+        self._bytes = tuple(form.encode("utf-8", "surrogatepass") for form in ordered)
         self._pattern = re.compile("|".join(map(re.escape, ordered)))
 
     def redact(self, text: str) -> str:
@@ -58,12 +59,8 @@ def _forms(secret: str) -> set[str]:
         spare = 0 if (shift + len(utf8)) % 3 == 0 else 1
         inner = encoded[start : len(encoded) - spare]
         forms |= {inner, inner.replace("+", "-").replace("/", "_")}
-    return {form for form in forms if form.isascii() or _encodable(form)}
+    return forms
 
 
 def _lower_escapes(text: str) -> str:
     return re.sub(r"%[0-9A-F]{2}", lambda escape: escape[0].lower(), text)
-
-
-def _encodable(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
