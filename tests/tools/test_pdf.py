@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 from pypdf import PdfWriter
 
 from tools.pdf import PdfText, read_pdf
+from tools.pdf_collections import texts_of
 from tools.tool import ToolFailure
 
 ENGINE = "pypdf 7.1.1 r1"
 CORPUS = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "corpus" / "docs"
 HELVETICA = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
-HAS_COLLECTIONS = find_spec("pdfminer") is not None
 
 
 def cid_font(encoding: str, ordering: str = "Japan1") -> str:
@@ -96,28 +95,11 @@ def test_unicode_font_without_map_is_read() -> None:
     assert read_pdf(pdf(shown(hexed("縦書き、髙﨑", "utf-16-be")), fonts=fonts)).text == "縦書き、髙﨑\n"
 
 
-@pytest.mark.skipif(not HAS_COLLECTIONS, reason="pdfminer.six, which has the character collections, is not installed")
 def test_identity_font_of_a_known_collection_is_repaired() -> None:
     fonts = f"/F1 {cid_font('/Identity-H')}"
-    from tools.pdf_collections import PdfminerMaps
-
-    ids = {text: cid for cid, text in sorted(PdfminerMaps().texts("Adobe-Japan1").items(), reverse=True)}
+    ids = {text: cid for cid, text in sorted(texts_of("Adobe-Japan1").items(), reverse=True)}
     codes = "".join(f"{ids[sign]:04x}" for sign in "令和６年①の児童手当")
     assert read_pdf(pdf(shown(f"<{codes}>"), fonts=fonts)).text == "令和６年①の児童手当\n"
-
-
-@pytest.mark.skipif(HAS_COLLECTIONS, reason="pdfminer.six is installed: the fonts are repaired")
-@pytest.mark.parametrize("encoding", ["/Identity-H", "/Identity-V", "/H"])
-def test_without_collections_the_page_is_left_out_with_a_note(encoding: str) -> None:
-    fonts = f"/F1 {HELVETICA}/F2 {cid_font(encoding)}"
-    read = read_pdf(pdf(shown("Readable"), shown("<03a603a60295>", font="/F2"), fonts=fonts))
-    assert read == PdfText(
-        "Readable",
-        "Readable\n\n",
-        (0, 9),
-        ENGINE,
-        ("物理ページ 2: フォントが文字コードを示していないため、本文を読み取れません（省きました）。",),
-    )
 
 
 @pytest.mark.parametrize(
@@ -246,6 +228,6 @@ def test_real_vertical_and_unmapped_files() -> None:
     assert found == {
         "pdfjs-90ms_rksj_h_sample": "Hello ASCII\n日本語テスト",
         "pdfjs-noembed-eucjp": "undecodable",
-        "pdfjs-noembed-jis7": "ABC あいうえお 123\n1" if HAS_COLLECTIONS else "undecodable",
-        "pdfjs-vertical": "あいうえお日本語" if HAS_COLLECTIONS else "undecodable",
+        "pdfjs-noembed-jis7": "ABC あいうえお 123\n1",
+        "pdfjs-vertical": "あいうえお日本語",
     }
