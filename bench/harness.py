@@ -128,7 +128,7 @@ class Clock:
     def __init__(self) -> None:
         self.total_s = 0.0
 
-    def around(self, function):  # noqa: ANN001, ANN201
+    def around(self, function):
         def timed(body: Mapping[str, object]) -> dict[str, object]:
             start = time.thread_time()
             try:
@@ -149,7 +149,7 @@ def lower_bound(options: argparse.Namespace, base_url: str, kind: str, folder: s
     return float(json.loads(done.stdout.splitlines()[-1])["cpu_ms_call"])
 
 
-def profiled(work) -> None:  # noqa: ANN001
+def profiled(work) -> None:
     import cProfile
     import pstats
 

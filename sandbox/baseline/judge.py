@@ -137,11 +137,11 @@ def need(sentence: str) -> Decision:
 def consistency(question: str, reference: str, answer: str) -> Decision:
     """`consistent`, `contradictory` or `insufficient`.
 
-    The key figures are those of the reference that the question does not give already. In this order:
-    all of them in the answer (rounded is as good) → consistent; the answer has another value of the same unit, in neither
-    question nor reference → contradictory; some of them, with a unit or among words of the reference → consistent (a partial list); without key figures the shared
-    content decides: opposite negation → contradictory, less than 0.4 of the reference (of the answer, where that is
-    shorter) → insufficient. An answer that only says that it does not know is insufficient.
+    The key figures are those of the reference that the question does not give already. In this order: all of them in the
+    answer (rounded is as good) → consistent; the answer has another value of the same unit, in neither question nor
+    reference → contradictory; some of them, with a unit or among words of the reference → consistent (a partial list).
+    Without key figures the shared content decides: opposite negation → contradictory, less than 0.4 of the reference (of
+    the answer, where that is shorter) → insufficient. An answer that only says that it does not know is insufficient.
     """
     given, wanted, said = _content(question), _content(reference), _content(answer)
     if not wanted.weight or not said.weight:
