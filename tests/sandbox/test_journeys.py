@@ -219,3 +219,13 @@ def test_every_command_explains_itself(output: Output) -> None:
         assert f"  {name}" in overview
         assert run([name, "--help"]) == 0
         assert "--json" in output().out or name == "corpus"
+
+
+def test_a_foreign_package_in_front_of_ours_is_named_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "__init__.py").touch()
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-c", "from sandbox.cli.main import main; main()", "run", "sample"]
+    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"the package 'tools' of pincite is shadowed by {tmp_path}/tools" in done.stderr
