@@ -51,12 +51,17 @@ class Configuration:
 
 
 def _flat(name: str, value: object) -> dict[str, str]:
-    if isinstance(value, Mapping) and value:
-        fields: dict[str, str] = {}
-        for key, inner in cast("Mapping[str, object]", value).items():
-            fields |= _flat(f"{name}.{key}" if name else key, inner)
-        return fields
+    inner: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    if not inner:
+        return {name: _said(value)}
+    fields: dict[str, str] = {}
+    for key, held in inner.items():
+        fields |= _flat(f"{name}.{key}" if name else key, held)
+    return fields
+
+
+def _said(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    if len(text) > MAX_VALUE_CHARS:
-        text = f"sha256:{hashlib.sha256(canonical(value)).hexdigest()[:16]} ({len(text)} characters)"
-    return {name: text}
+    if len(text) <= MAX_VALUE_CHARS:
+        return text
+    return f"sha256:{hashlib.sha256(canonical(value)).hexdigest()[:16]} ({len(text)} characters)"

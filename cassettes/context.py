@@ -9,7 +9,7 @@ which takes the context along.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _outgoing: ContextVar[Outgoing | None] = ContextVar("tape outgoing", default=Non
 
 
 @contextmanager
-def taping(session: SessionTape) -> Iterator[None]:
+def taping(session: SessionTape) -> Generator[None]:
     """Everything asked inside belongs to `session`."""
     token = _session.set(session)
     try:
@@ -43,7 +43,7 @@ def taping(session: SessionTape) -> Iterator[None]:
 
 
 @contextmanager
-def on_channel(channel: Channel, place: str = "") -> Iterator[None]:
+def on_channel(channel: Channel, place: str = "") -> Generator[None]:
     """Everything asked inside goes over `channel`, at `place`."""
     token = _channel.set(OnChannel(channel, place))
     try:
@@ -53,7 +53,7 @@ def on_channel(channel: Channel, place: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def outgoing(head: bytes, messages: tuple[bytes, ...]) -> Iterator[None]:
+def outgoing(head: bytes, messages: tuple[bytes, ...]) -> Generator[None]:
     """The chat request made inside has the body `head + b",".join(messages) + b"]}"`."""
     token = _outgoing.set(Outgoing(head, messages))
     try:

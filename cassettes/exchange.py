@@ -5,7 +5,7 @@ Knows: request and response. Must not know: HTTP clients, files, modes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -59,5 +59,5 @@ class TapeResponse:
     headers: Headers = ()
     body: bytes = b""
     broken: str | None = None
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes] | None = None
     origin: Origin = "live"

@@ -46,11 +46,16 @@ def exception_response(error: httpx2.RequestError) -> TapeResponse:
     return TapeResponse(NO_RESPONSE, (header,))
 
 
-def recorded_exception(response: TapeResponse) -> httpx2.RequestError | None:
-    """The exception that `response` stands for, None for a real response."""
+def said_by(response: TapeResponse) -> str | None:
+    """Class and text of the exception that `response` stands for, None for a real response."""
     if response.status != NO_RESPONSE:
         return None
-    text = next((value.decode() for name, value in response.headers if name == EXCEPTION_HEADER.encode()), None)
+    return next((value.decode() for name, value in response.headers if name == EXCEPTION_HEADER.encode()), None)
+
+
+def recorded_exception(response: TapeResponse) -> httpx2.RequestError | None:
+    """The exception that `response` stands for, None for a real response."""
+    text = said_by(response)
     return None if text is None else exception(text)
 
 

@@ -34,6 +34,8 @@ BROKEN_HEADER: Final = "x-pincite-broken"
 EXCEPTION_HEADER: Final = "x-pincite-exception"
 """On a response with status 599: there was none, but an exception of httpx2 (`ReadTimeout: …`)."""
 NO_RESPONSE: Final = 599
+EMPTY_HEADER: Final = "x-pincite-empty"
+"""On a response that was made up: no given tape has an answer to the request."""
 
 REQUEST_HEADERS: Final = frozenset({"accept", "accept-language", "content-type"})
 RESPONSE_HEADERS: Final = frozenset(
@@ -57,6 +59,7 @@ RESPONSE_HEADERS: Final = frozenset(
         "x-ratelimit-reset",
         "x-robots-tag",
         "x-should-retry",
+        EMPTY_HEADER,
         BROKEN_HEADER,
         EXCEPTION_HEADER,
     }
@@ -81,7 +84,7 @@ class Writer:
         headers = _written(request.headers, REQUEST_HEADERS)
         if is_reference:
             headers[BODY_HEADER] = ["references"]
-        address = b'{"method":' + line(request.method) + b',"uri":' + line(_without_keys(request.url))
+        address = b'{"method":' + line(request.method) + b',"uri":' + line(without_keys(request.url))
         said = b"".join((address, b',"body":"', body, b'","headers":', line(headers), b"}"))
         return self._clean(said, request)
 
@@ -132,7 +135,7 @@ class Writer:
             try:
                 known = self._pieces[text] = quoted(self._clean(text, request).decode())
             except UnicodeDecodeError as error:
-                raise TapeDamaged(f"{request.method} {_without_keys(request.url)}: the body is not UTF-8") from error
+                raise TapeDamaged(f"{request.method} {without_keys(request.url)}: the body is not UTF-8") from error
         return known
 
     def _reference(self, body: bytes, request: TapeRequest) -> bytes:
@@ -154,7 +157,7 @@ class Writer:
             place = f" at {request.place}" if request.place else ""
             raise TapeSecret(
                 f"nothing was written: the exchange {request.method} "
-                f"{self._redactor.redact(_without_keys(request.url))}{place} holds the value of a key. "
+                f"{self._redactor.redact(without_keys(request.url))}{place} holds the value of a key. "
                 "Keys belong into headers; a page or a model that repeats one must not be recorded."
             )
         return data
@@ -254,7 +257,7 @@ def _coding(name: str) -> str:
     return "utf-8" if name.startswith("x-pincite-") else "latin-1"
 
 
-def _without_keys(url: str) -> str:
+def without_keys(url: str) -> str:
     """`url` with the value of each parameter that carries a key struck out; else exactly as sent."""
     start, mark, query = url.partition("?")
     if not mark:

@@ -66,20 +66,25 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where an interaction stands in its journal; `start` to `end` with its comment. Offsets in bytes."""
+    """Where an interaction stands in its journal: `start` to `end` with its comment, `request` to `request_end` and
+    `response` to `end` with a newline. Offsets in bytes.
+    """
 
     key: Key
     start: int
     request: int
+    request_end: int
     response: int
     end: int
     crc: int
-    key_line: bytes
 
-    @property
-    def request_end(self) -> int:
-        """Where the request's line ends, its newline included."""
-        return self.response - len(_RESPONSE) - len(self.key_line)
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The two JSON values of an interaction."""
+
+    request: bytes
+    response: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +98,9 @@ class Journal:
     end: int
     torn: Torn | None = None
 
-    def request_line(self, entry: Entry) -> bytes:
-        """The request's JSON, checked. Raises TapeDamaged."""
-        self._check(entry)
-        return self.data[entry.request : entry.request_end - 1]
-
-    def response_line(self, entry: Entry) -> bytes:
-        """The response's JSON, checked. Raises TapeDamaged."""
-        self._check(entry)
-        return self.data[entry.response : entry.end - 1]
-
-    def _check(self, entry: Entry) -> None:
-        request = memoryview(self.data)[entry.request : entry.request_end - 1]
-        response = memoryview(self.data)[entry.response : entry.end - 1]
-        if _crc(request, entry.key, response) != entry.crc:
-            line = self.data.count(b"\n", 0, entry.request) + 1
-            raise TapeDamaged(f"{self.path}: the interaction at line {line} is not what was written")
+    def lines(self, entry: Entry) -> Lines:
+        """The interaction's values, checked. Raises TapeDamaged."""
+        return _lines(self.path, self.data, 0, entry)
 
 
 def encode_interaction(request: bytes, key: Key, response: bytes, remark: str) -> bytes:
@@ -171,6 +163,13 @@ def read_header(path: Path) -> Header:
     """The header alone, without reading the rest. Raises TapeDamaged."""
     with path.open("rb") as file:
         return _read_header(path, b"".join(file.readline() for _ in range(3)))
+
+
+def read_lines(path: Path, entry: Entry) -> Lines:
+    """The values of one interaction of the journal at `path`, without reading the others. Raises TapeDamaged."""
+    with path.open("rb") as file:
+        file.seek(entry.start)
+        return _lines(path, file.read(entry.end - entry.start), entry.start, entry)
 
 
 class JournalWriter:
@@ -247,9 +246,17 @@ def _key_fields(key: Key) -> dict[str, object]:
     }
 
 
-def _crc(request: bytes | memoryview, key: Key, response: bytes | memoryview) -> int:
+def _crc(request: bytes, key: Key, response: bytes) -> int:
     said = f"{key.channel} {key.id} {key.messages} {key.n} {key.round} {key.failed} {key.place}"
     return zlib.crc32(response, zlib.crc32(request, zlib.crc32(said.encode("utf-8", "replace"))))
+
+
+def _lines(path: Path, data: bytes, offset: int, entry: Entry) -> Lines:
+    request = data[entry.request - offset : entry.request_end - offset - 1]
+    response = data[entry.response - offset : entry.end - offset - 1]
+    if _crc(request, entry.key, response) != entry.crc:
+        raise TapeDamaged(f"{path}: the interaction at byte {entry.start} is not what was written")
+    return Lines(request, response)
 
 
 def _last_whole(data: bytes) -> int:
@@ -303,10 +310,10 @@ def _read_entries(path: Path, data: bytes, start: int, end: int) -> tuple[Entry,
                     _key(said),
                     first,
                     request + len(_REQUEST),
+                    key,
                     response + len(_RESPONSE),
                     at,
                     int(str(said["crc"]), 16),
-                    data[key:response],
                 )
             )
         except (ValueError, KeyError, TypeError) as error:

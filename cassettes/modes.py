@@ -50,9 +50,9 @@ class Modes:
         return not all(self.rule(channel) in ("tape", "lenient") for channel in _ALL)
 
     @property
-    def copies(self) -> bool:
-        """True if what another set answered is written to the own one too, so that it can be replayed alone."""
-        return self.name in ("web_replay", "fork")
+    def needs_source(self) -> bool:
+        """True if the mode plays another set than the one that it writes."""
+        return self.name in ("rejudge", "fork")
 
     @property
     def checks_config(self) -> bool:

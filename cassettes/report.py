@@ -6,10 +6,13 @@ Knows: counts. Must not know: how they came about.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 from cassettes.blobs import Torn
 from cassettes.exchange import Channel
+
+DriftKind = Literal["same", "changed", "gone", "moved", "new"]
 
 
 @dataclass(slots=True)
@@ -44,6 +47,16 @@ class ChannelReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """How a live answer differs from the recorded one; `new` = the tape has none."""
+
+    channel: Channel
+    url: str
+    kind: DriftKind
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionReport:
     """The counts of one session. `torn` = what its journal lost at its end; `dropped` = failed exchanges made again."""
 
@@ -51,18 +64,8 @@ class SessionReport:
     channels: Mapping[Channel, ChannelReport]
     torn: Torn | None = None
     dropped: int = 0
-    drifts: tuple[Drift, ...] = field(default_factory=tuple)
+    drifts: tuple[Drift, ...] = ()
 
     def total(self, name: str) -> int:
         """The sum of one count over all channels."""
         return sum(int(getattr(report, name)) for report in self.channels.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """How a live answer differs from the recorded one. `kind`: same, changed, gone, moved, new (not on the tape)."""
-
-    channel: Channel
-    url: str
-    kind: str
-    detail: str = ""

@@ -76,7 +76,7 @@ async def _live_response(live: httpx2.AsyncBaseTransport, request: httpx2.Reques
     return TapeResponse(response.status_code, headers, body)
 
 
-async def _chunks(response: httpx2.Response) -> AsyncIterator[bytes]:
+async def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes]:
     try:
         async for chunk in response.aiter_bytes():
             yield chunk
@@ -98,15 +98,14 @@ def _without(headers: list[tuple[bytes, bytes]]) -> Headers:
 
 
 class _Live(httpx2.AsyncByteStream):
-    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+    def __init__(self, chunks: AsyncGenerator[bytes]) -> None:
         self._chunks = chunks
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._chunks
 
     async def aclose(self) -> None:
-        if isinstance(self._chunks, AsyncGenerator):
-            await self._chunks.aclose()
+        await self._chunks.aclose()
 
 
 class _Broken(httpx2.AsyncByteStream):
