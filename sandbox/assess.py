@@ -5,11 +5,11 @@ Knows: the order of the steps and how their results become rows of a record. Mus
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cassettes.context import on_channel
 from citations.markup import Dialect, flags, parse, untagged
 from citations.model import Answer, Bounds, Score, Verdict
 from citations.policy import Policy
@@ -20,6 +20,7 @@ from sandbox.judging.citation import CitationJudging, JudgedUnits, judge_units
 from sandbox.judging.consistency import judge_consistency
 from sandbox.judging.rubric import Asked, Rubric
 from sandbox.record import Flag, ScoreRow, UnitRow, Usage, VerdictRow
+from sandbox.tasks import both
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ async def assess(case: Case, dialect: Dialect, judge: ChatModel, judging: Judgin
     answer = parse(case.raw, dialect)
     prose = untagged(answer)
     asked = units(answer, case.evidence, policy=policy, f1_only=judging.f1_only)
-    consistency, judged = await asyncio.gather(
+    consistency, judged = await both(
         _consistency(case, prose, judge, judging),
         judge_units(judge, case.question, prose, case.evidence, asked, judging.citations),
     )
@@ -115,7 +116,8 @@ async def _consistency(case: Case, prose: str, judge: ChatModel, judging: Judgin
     if case.reference is None:
         return None
     attempts = judging.citations.attempts
-    return await judge_consistency(judge, judging.consistency, case.question, case.reference, prose, attempts)
+    with on_channel("judge", "consistency"):
+        return await judge_consistency(judge, judging.consistency, case.question, case.reference, prose, attempts)
 
 
 def _missing(consistency: Asked | None, judged: JudgedUnits) -> tuple[str, ...]:

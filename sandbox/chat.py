@@ -37,6 +37,10 @@ class Conversation:
         """The messages as they stand in a request: JSON objects joined by commas."""
         return b",".join(self._encoded)
 
+    def parts(self) -> tuple[bytes, ...]:
+        """The messages as JSON, one by one: the same objects from call to call, so that a tape reads each once."""
+        return tuple(self._encoded)
+
     def __iter__(self) -> Iterator[Message]:
         return iter(self._messages)
 

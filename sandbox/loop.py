@@ -9,16 +9,17 @@ first (R).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cassettes.context import on_channel
 from citations.ledger import Ledger
 from sandbox.chat import ChatModel, Conversation, Message, ModelFailure, Reply, ToolCall
 from sandbox.leak import leaked_call
 from sandbox.record import Flag, Outcome, RoundRow, ToolCallRow, Usage
 from sandbox.sample import Script
 from sandbox.settings import Limits
+from sandbox.tasks import all_of
 from sandbox.toolbox import ReadCall, Toolbox, as_sent
 from tools.shield import neutralise, wrap
 from tools.tool import Language, ToolFailure, ToolResult
@@ -71,6 +72,11 @@ class _Session:
         self.rounds: list[RoundRow] = []
         self.usage = Usage()
 
+    @property
+    def n_round(self) -> int:
+        """The number of the message that is being asked for or worked on, from 1."""
+        return len(self.rounds) + 1
+
     async def turn(self, conversation: Conversation, tools: bool) -> _Final:
         """The model's final message for the conversation as it stands, after as many tool rounds as it wants."""
         schemas = self.table.toolbox.schemas if tools else ()
@@ -94,7 +100,8 @@ class _Session:
 
     async def _ask(self, conversation: Conversation, schemas: Sequence[Message]) -> Reply:
         try:
-            reply = await self.table.model.chat(conversation, tools=schemas)
+            with on_channel("model", f"r{self.n_round:02}"):
+                reply = await self.table.model.chat(conversation, tools=schemas)
         except ModelFailure as failure:
             self.usage += failure.usage
             raise
@@ -105,17 +112,17 @@ class _Session:
         """All calls at once; pages are numbered afterwards, in the order of the calls."""
         limit = self.table.limits.calls_per_round
         read = [self.table.toolbox.read(call) for call in calls[:limit]]
-        # A task each, also for a single call: what a tool sets in its context cannot leak to the caller.
-        results = await asyncio.gather(*(self._call(item) for item in read))
+        results = await all_of([self._call(item, f"r{self.n_round:02}.c{i:02}") for i, item in enumerate(read)])
         excess = ToolFailure("refused", f"more than {limit} tool calls in one message; this one was not made")
         results += [excess] * (len(calls) - len(read))
         return [self._settle(call, result) for call, result in zip(calls, results, strict=True)]
 
-    async def _call(self, item: ReadCall | ToolFailure) -> ToolResult | ToolFailure:
+    async def _call(self, item: ReadCall | ToolFailure, place: str) -> ToolResult | ToolFailure:
         if isinstance(item, ToolFailure):
             return item
         try:
-            return await item.tool.call(item.arguments, self.table.ledger)
+            with on_channel(item.tool.traffic, place):
+                return await item.tool.call(item.arguments, self.table.ledger)
         except ToolFailure as failure:
             return failure
 

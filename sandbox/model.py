@@ -8,7 +8,6 @@ headers and unknown fields at a fifth of that. Messages arrive serialised (`Conv
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
 
+from cassettes.context import outgoing, pause
 from sandbox.chat import Conversation, ModelFailure, Reply, ToolCall, encode
 from sandbox.faults import classify
 from sandbox.lenient import Json, items, mapping, parsed, text
@@ -65,7 +65,8 @@ class ModelClient:
 
     client: AsyncOpenAI
     endpoint: Endpoint
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    sleep: Callable[[float], Awaitable[None]] = pause
+    """Waits before a retry, but not where the answer that asks for it was played from a tape."""
     redact: Callable[[str], str] = str
     """Passed over every text of the server that is kept or shown: some servers repeat the key that they refuse."""
     _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict[tuple[int, int, int], _Head])
@@ -85,8 +86,9 @@ class ModelClient:
         tries = 0
         while True:
             asked_format = None if self._formats_refused else response_format
-            body = self._body(messages, tools, asked_format, max_output)
-            response = await self._post(body)
+            head = self._head(tools, asked_format, max_output)
+            with outgoing(head, messages.parts()):
+                response = await self._post(head + messages.encoded() + b"]}")
             if response is not None and response.status_code < 400:
                 return self._check_room(parse(response.content, failed))
             failed += Usage(calls=1)
@@ -163,7 +165,8 @@ class ModelClient:
                 "Start it again and repeat the same command: finished samples are kept."
             ) from error
 
-    def _body(self, messages: Conversation, tools: Sequence[Json], response_format: Json | None, limit: int) -> bytes:
+    def _head(self, tools: Sequence[Json], response_format: Json | None, limit: int) -> bytes:
+        """The request up to its messages."""
         extra: dict[str, object] = {self.endpoint.max_output_field: limit}
         if tools:
             extra["tools"] = list(tools)
@@ -178,7 +181,7 @@ class ModelClient:
                 self._heads.clear()
             start = encode({"model": self.endpoint.name, **self.endpoint.fixed, **extra})[:-1] + b',"messages":['
             head = self._heads[key] = _Head(start, tools, response_format)
-        return head.start + messages.encoded() + b"]}"
+        return head.start
 
     def _check_room(self, reply: Reply) -> Reply:
         """The published rule needs prompt + output limit within the context; some servers do not check it themselves."""

@@ -3,6 +3,8 @@
 Knows: the order of things in a run, what is compared between starts, when a run stops. Must not know: how a session goes.
 
 Memory is flat in the number of samples: a record goes to disk and is forgotten; figures are made in one pass afterwards.
+Every session's traffic goes through its tape, which is also the checkpoint: a session that was cut off plays what it has
+and goes on live where that ends, so no finished call is paid twice.
 """
 
 from __future__ import annotations
@@ -11,11 +13,17 @@ import asyncio
 import json
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sandbox.assemble import Parts, assemble
+from cassettes.configuration import Configuration
+from cassettes.errors import TapeError
+from cassettes.modes import Modes
+from cassettes.naming import session_name
+from cassettes.recording import Others
+from cassettes.tape import TapeSet
+from sandbox.assemble import EVERYTHING, Outside, Parts, Reach, assemble
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
 from sandbox.chat import encode
@@ -23,12 +31,14 @@ from sandbox.loop import FINAL_REQUEST
 from sandbox.provenance import Facts, Provenance, provenance
 from sandbox.reports.progress import Progress
 from sandbox.sample import Sample
+from sandbox.sample_file import SAMPLES, as_lines
 from sandbox.session import SessionRules, run_session
 from sandbox.settings import RunSettings, as_toml
 from sandbox.store import RunFolder
+from sandbox.tape_reports import REPORTS, tape_row
 from tools.tool import SetupError
 
-ERRORS = "errors.log"
+ERRORS, TAPE = "errors.log", "tape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,19 @@ class Occasion:
     command: tuple[str, ...]
     environ: Mapping[str, str]
     started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """Where answers come from: an ordinary run records and continues; others also play recorded runs.
+
+    `recorded` is the provenance of the run that is played, where some channel may not reach the outside.
+    """
+
+    modes: Modes = field(default_factory=Modes.resume)
+    others: Others = field(default_factory=Others)
+    reach: frozenset[Reach] = EVERYTHING
+    recorded: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +79,7 @@ class _Work:
     parts: Parts
     rules: SessionRules
     folder: RunFolder
+    tapes: TapeSet
     progress: Progress
     n_faults: int = 0
 
@@ -64,54 +88,70 @@ class _Work:
         for sample, repeat in queue:
             self.progress.sample_started(sample.id)
             try:
-                record = await run_session(sample, repeat, self.parts, self.rules)
-            except SetupError:
+                with self.tapes.session(session_name(sample.id, repeat)) as tape:
+                    record = await run_session(sample, repeat, self.parts, self.rules, tape)
+                    row = tape_row(sample.id, repeat, tape.report())
+            except (SetupError, TapeError):
                 raise
             except Exception:  # noqa: BLE001  the one broad catch: a fault of ours must not end the other sessions
                 self.n_faults += 1
                 with (self.folder.path / ERRORS).open("a", encoding="utf-8") as log:
-                    log.write(f"{sample.id} r{repeat}\n{self.parts.redact(traceback.format_exc())}\n")
+                    log.write(f"{sample.id} r{repeat}\n{self.parts.redactor.redact(traceback.format_exc())}\n")
                 self.progress.sample_broken_off(sample.id)
                 continue
+            self.folder.append_line(REPORTS, row.model_dump_json())
             self.folder.append(record)
             self.progress.sample_finished(record)
 
 
-async def run(benchmark: Benchmark, settings: RunSettings, out: Path, occasion: Occasion, progress: Progress) -> RunEnd:
-    """Run the benchmark in folder `out`, or go on with the run that is there. Raises SetupError.
+async def run(
+    benchmark: Benchmark,
+    settings: RunSettings,
+    out: Path,
+    occasion: Occasion,
+    progress: Progress,
+    playing: Playing | None = None,
+) -> RunEnd:
+    """Run the benchmark in folder `out`, or go on with the run that is there. Raises SetupError and TapeError.
 
     A session that ends in a fault of ours gets no record and no score; it is logged, and the same command tries it again.
     """
+    playing = playing or Playing()
+    outside = Outside(occasion.environ, playing.reach, playing.recorded)
     with RunFolder(out) as folder:
-        async with assemble(settings, out, occasion.environ) as parts:
-            loaded = benchmark.load(settings, parts.corpus)
-            samples = loaded.samples[: settings.limit]
-            facts = _servers(settings, parts)
-            capsule = provenance(
-                compared(benchmark, settings, loaded, parts), occasion.started, occasion.command, facts
+        async with assemble(settings, out, outside) as parts:
+            loaded = benchmark.load(settings, parts.sources.corpus)
+            facts = compared(benchmark, settings, loaded, parts)
+            command = [parts.redactor.redact(word) for word in occasion.command]
+            capsule = folder.begin(
+                as_toml(settings), provenance(facts, occasion.started, command, _servers(settings, parts))
             )
-            whole: Provenance = folder.begin(as_toml(settings), capsule)
-            rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, whole.nonce)
-            todo = [
-                (sample, repeat)
-                for repeat in range(settings.repeats)
-                for sample in samples
-                if (sample.id, repeat) not in folder.finished
-            ]
-            total = len(samples) * settings.repeats
-            work = _Work(parts, rules, folder, progress)
-            progress.start(total, total - len(todo))
-            try:
-                await _all_workers(work, todo, settings.concurrency)
-            finally:
-                progress.close()
-            return RunEnd(total, total - len(todo), work.n_faults)
+            folder.write(SAMPLES, as_lines(loaded.samples))
+            rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)
+            samples = loaded.samples[: settings.limit]
+            keys = [(sample, repeat) for repeat in range(settings.repeats) for sample in samples]
+            todo = [(sample, repeat) for sample, repeat in keys if (sample.id, repeat) not in folder.finished]
+            with TapeSet(
+                out / TAPE,
+                playing.modes,
+                redactor=parts.redactor,
+                configuration=Configuration.of(facts),
+                others=playing.others,
+            ) as tapes:
+                work = _Work(parts, rules, folder, tapes, progress)
+                progress.start(len(keys), len(keys) - len(todo))
+                try:
+                    await _all_workers(work, todo, settings.concurrency)
+                finally:
+                    progress.close()
+            return RunEnd(len(keys), len(keys) - len(todo), work.n_faults)
 
 
 def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts: Parts) -> Facts:
     """What must be the same for two starts to be one run, and for two runs to be compared."""
     endpoint, judge = parts.model.endpoint, parts.judge.endpoint
     citations = parts.judging.citations
+    rubrics = (parts.judging.consistency, citations.support, citations.relevance, citations.need)
     return {
         "benchmark": {"name": benchmark.name, "version": benchmark.version},
         "data": {"sha256": loaded.sha256, "rows": loaded.n_rows},
@@ -127,19 +167,11 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
             "max_output_tokens": judge.max_output_tokens,
             "attempts": settings.judge.attempts,
             "max_evidence_chars": settings.judge.max_evidence_chars,
-            "prompts": {
-                rubric.name: rubric.prompt.sha256
-                for rubric in (
-                    parts.judging.consistency,
-                    citations.support,
-                    citations.relevance,
-                    citations.need,
-                )
-            },
+            "prompts": {rubric.name: rubric.prompt.sha256 for rubric in rubrics},
         },
         "limits": _json(settings.limits.model_dump(mode="json")),
         "citations": _json(settings.citations.model_dump(mode="json")),
-        "search": parts.search_facts,
+        "search": parts.sources.facts,
         "fetch": {"window_chars": settings.fetch.window_chars},
         "texts": {
             "tool_schemas": parts.toolbox.schemas_sha256,
@@ -155,18 +187,18 @@ def utc_now() -> str:
 
 
 async def _all_workers(work: _Work, todo: Sequence[tuple[Sample, int]], concurrency: int) -> None:
-    """So many workers on one queue; the first SetupError cancels the others, whose sessions are done again next time."""
+    """So many workers on one queue; the first error cancels the others, whose sessions go on from their tapes next time."""
     queue = iter(todo)
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(concurrency, len(todo))):
                 group.create_task(work.worker(queue))
-    except* SetupError as errors:
+    except* (SetupError, TapeError) as errors:
         # Many workers meet the same dead server at once: one sentence is enough.
         raise _first(errors) from errors
 
 
-def _first(errors: BaseExceptionGroup[SetupError]) -> SetupError:
+def _first(errors: BaseExceptionGroup[SetupError | TapeError]) -> SetupError | TapeError:
     inner = errors.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 

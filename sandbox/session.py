@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cassettes.context import taping
+from cassettes.tape import SessionTape
 from citations.ledger import Ledger
 from citations.markup import Dialect
 from sandbox.assemble import Parts
@@ -32,8 +34,16 @@ class SessionRules:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
-async def run_session(sample: Sample, repeat: int, parts: Parts, rules: SessionRules) -> Record:
-    """The record of a finished session. Only SetupError and faults of our own escape."""
+async def run_session(sample: Sample, repeat: int, parts: Parts, rules: SessionRules, tape: SessionTape) -> Record:
+    """The record of a finished session, all of whose traffic went through `tape`.
+
+    SetupError, TapeError and faults of our own escape; nothing else does.
+    """
+    with taping(tape):
+        return await _run(sample, repeat, parts, rules)
+
+
+async def _run(sample: Sample, repeat: int, parts: Parts, rules: SessionRules) -> Record:
     started, clock = rules.now(), time.monotonic()
     ledger = Ledger(parts.policy)
     table = Table(parts.model, parts.toolbox, ledger, rules.limits, rules.language, rules.nonce)

@@ -120,6 +120,7 @@ class FetchSettings(Settings):
     host_interval_s: float = Field(default=1.0, ge=0)
     domains: tuple[str, ...] = ()
     """Allowed domain suffixes; empty = all."""
+    ports: tuple[int, ...] = (80, 443)
     allow_loopback: bool = False
     """Only for a corpus that you serve yourself."""
 
@@ -180,13 +181,20 @@ Overrides = dict[str, object]
 """Dotted setting names and values, as flags give them: {"model.name": "qwen"}."""
 
 
-def resolve(benchmark: str, defaults: Overrides, file: Path | None, flags: Overrides) -> RunSettings:
-    """Settings of a run: the benchmark's defaults, then the TOML file, then the flags. Raises SetupError."""
+def resolve(
+    benchmark: str, defaults: Overrides, file: Path | None, flags: Overrides, base: Path | None = None
+) -> RunSettings:
+    """Settings of a run: the benchmark's defaults, then `base` (the run.toml of another run), then the TOML file, then the
+    flags. Raises SetupError.
+    """
     tree: dict[str, object] = {"benchmark": benchmark}
     for name, value in defaults.items():
         _put(tree, name, value)
-    if file is not None:
-        _merge(tree, _read_toml(file))
+    for one in (base, file):
+        if one is not None:
+            _merge(tree, _read_toml(one))
+    if benchmark:
+        tree["benchmark"] = benchmark
     for name, value in flags.items():
         if value is not None:
             _put(tree, name, value)

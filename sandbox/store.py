@@ -94,6 +94,15 @@ class RunFolder:
             raise disk_error(error, self.path / RECORDS) from error
         self.finished.add((record.sample_id, record.repeat))
 
+    def append_line(self, name: str, line: str) -> None:
+        """Add a line to a side file, in one write."""
+        path = self.path / name
+        try:
+            with path.open("ab", buffering=0) as file:
+                file.write(line.encode("utf-8") + b"\n")
+        except OSError as error:
+            raise disk_error(error, path) from error
+
     def write(self, name: str, text: str) -> None:
         """Replace a small file as a whole: written beside it, then renamed over it."""
         target, fresh = self.path / name, self.path / f".{name}.new"

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from sandbox.record import Record
 from sandbox.settings import RunSettings, resolve
-from sandbox.store import RECORDS, SETTINGS, read_records, summary_of
-from sandbox.summary import RunFacts, Summary, TapeCounts, summarise
+from sandbox.store import RECORDS, SETTINGS, read_records
+from sandbox.summary import RunFacts, Summary, summarise
+from sandbox.tape_reports import counts, read_rows
 from tools.tool import SetupError
 
 
@@ -46,7 +45,7 @@ class StoredRun:
             run=str(self.path),
             model=self.settings.model.name,
             judge=self.settings.judge.name,
-            tape=_stored_tape_counts(self.path),
+            tape=counts(read_rows(self.path)),
         )
 
     def summary(self) -> Summary:
@@ -73,12 +72,3 @@ def open_run(path: Path) -> StoredRun:
         return StoredRun(path, resolve("", {}, path / SETTINGS, {}))
     except SetupError as error:
         raise SetupError(f"{path / SETTINGS} is not of this version of pincite: {error}") from error
-
-
-def _stored_tape_counts(path: Path) -> TapeCounts:
-    try:
-        stored = summary_of(path)
-        return TapeCounts.model_validate(stored["tape"]) if stored and "tape" in stored else TapeCounts()
-    except (OSError, ValueError, ValidationError):
-        # An old or damaged summary.json is no reason not to read the records: it is made from them.
-        return TapeCounts()

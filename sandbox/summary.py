@@ -87,11 +87,15 @@ class UsageByRole(Figures):
 
 
 class TapeCounts(Figures):
-    """What the tape did in this start: interactions played, misses, and steps that were lenient."""
+    """What the tape did: exchanges made, misses, lenient steps; pages and searches that the pool of recorded runs answered
+    or lacked.
+    """
 
     interactions: int = 0
     misses: int = 0
     lenient: int = 0
+    pool_hits: int = 0
+    pool_misses: int = 0
 
 
 class Seconds(Figures):

@@ -17,7 +17,7 @@ from pydantic import Field
 from citations.model import PageView, Piece
 from tools.document import Document, PageSource
 from tools.opening import open_page
-from tools.tool import Arguments, Language, PageNumbers, ToolFailure, ToolResult
+from tools.tool import Arguments, Language, PageNumbers, ToolFailure, ToolResult, Traffic
 
 WINDOW_CHARS: Final = 6_000
 MAX_LOSS: Final = 0.2
@@ -96,6 +96,7 @@ class FetchTool:
     """fetch(url_or_number, start, physical_page) over a source of pages."""
 
     name = "fetch"
+    traffic: Traffic = "page"
     arguments = FetchArguments
 
     def __init__(self, source: PageSource, language: Language, window_chars: int = WINDOW_CHARS) -> None:

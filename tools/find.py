@@ -18,7 +18,7 @@ from citations.model import PageView, Piece
 from tools.document import Document, PageSource
 from tools.opening import open_page
 from tools.text import fold
-from tools.tool import Arguments, Language, PageNumbers, ToolResult
+from tools.tool import Arguments, Language, PageNumbers, ToolResult, Traffic
 from tools.windows import (
     Window,
     folded_page,
@@ -215,6 +215,7 @@ class FindTool:
     """find(url_or_number, keywords, mode, start) over a source of pages."""
 
     name = "find"
+    traffic: Traffic = "page"
     arguments = FindArguments
 
     def __init__(self, source: PageSource, language: Language) -> None:

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 from citations.ledger import page_identity
 from citations.model import PageView, Piece
 from citations.policy import Policy
-from tools.tool import Arguments, Language, PageNumbers, ToolResult
+from tools.tool import Arguments, Language, PageNumbers, ToolResult, Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class SearchTool:
     """
 
     name = "search"
+    traffic: Traffic = "search"
     arguments = SearchArguments
 
     def __init__(self, engine: SearchEngine, language: Language, count: int = 10, policy: Policy | None = None) -> None:

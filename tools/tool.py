@@ -18,6 +18,9 @@ from citations.model import PageView
 
 Language = Literal["ja", "en"]
 
+Traffic = Literal["search", "page"]
+"""What kind of outside traffic a tool makes; recordings keep the kinds apart."""
+
 FailureKind = Literal[
     "bad_arguments", "unknown_tool", "unknown_page", "refused", "blocked", "not_found", "http_error", "network_error",
     "timeout", "too_large", "unsupported_type", "empty", "needs_js", "frameset", "too_complex", "encrypted",
@@ -82,6 +85,11 @@ class Tool(Protocol):
     @property
     def description(self) -> str:
         """Written for the model, in the benchmark's language; part of the recorded schema hash."""
+        ...
+
+    @property
+    def traffic(self) -> Traffic:
+        """What its calls ask the outside for."""
         ...
 
     @property

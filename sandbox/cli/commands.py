@@ -15,8 +15,10 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("sandbox.cli.run", "run a benchmark, or continue it"),
+    "replay": Command("sandbox.cli.replay", "the same result to the byte, from the tape alone"),
     "score": Command("sandbox.cli.score", "score stored verdicts again, or verdicts made elsewhere; no calls"),
     "show": Command("sandbox.cli.show", "one session, round by round, with evidence and verdicts"),
     "report": Command("sandbox.cli.report", "tables of one or several runs"),
+    "compare": Command("sandbox.cli.compare", "two runs, question by question: is the difference real, what moved"),
     "corpus": Command("sandbox.cli.corpus", "build and search a local corpus"),
 }

@@ -11,9 +11,10 @@ import sys
 
 import typer
 
+from cassettes.errors import TapeError
 from tools.tool import SetupError
 
-WRONG_SETUP, INTERRUPTED = 2, 130
+WRONG_SETUP, REPLAY_IMPOSSIBLE, INTERRUPTED = 2, 3, 130
 
 
 def call(module: str, name: str, arguments: list[str]) -> int:
@@ -29,6 +30,9 @@ def call(module: str, name: str, arguments: list[str]) -> int:
     except SetupError as error:
         print(f"pincite: {error}", file=sys.stderr)
         return WRONG_SETUP
+    except TapeError as error:
+        print(f"pincite: {error}", file=sys.stderr)
+        return REPLAY_IMPOSSIBLE
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0

@@ -9,16 +9,17 @@ none), relevance on the evidence of one citation (yes, no), need on a sentence w
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cassettes.context import on_channel
 from citations.ledger import EVIDENCE_JOINT
 from citations.model import Unit
 from sandbox.chat import ChatModel
 from sandbox.judging.rubric import Asked, Rubric, ask, load_rubric
 from sandbox.record import UnitRow, Usage
+from sandbox.tasks import all_of
 from tools.tool import Language
 
 CUT_MARK = "…"
@@ -82,8 +83,11 @@ async def judge_units(
     for unit in units:
         if unit.evidence_numbers not in shown:
             shown[unit.evidence_numbers] = _show(unit.evidence_numbers, evidence, judging.max_evidence_chars)
-    asked = await _all(
-        [_ask_unit(judge, question, answer, shown[unit.evidence_numbers].text, unit, judging) for unit in units]
+    asked = await all_of(
+        [
+            _ask_unit(judge, _Question(question, answer, shown[unit.evidence_numbers].text, unit), judging, f"u{i:03}")
+            for i, unit in enumerate(units)
+        ]
     )
     return JudgedUnits(
         rows=tuple(
@@ -96,29 +100,27 @@ async def judge_units(
     )
 
 
-async def _ask_unit(
-    judge: ChatModel, question: str, answer: str, shown: str, unit: Unit, judging: CitationJudging
-) -> Asked:
-    match unit.kind:
+@dataclass(frozen=True, slots=True)
+class _Question:
+    question: str
+    answer: str
+    shown: str
+    unit: Unit
+
+
+async def _ask_unit(judge: ChatModel, asked: _Question, judging: CitationJudging, place: str) -> Asked:
+    """The verdict on one unit. `place` orders units under way at once on the tape, also where they read the same."""
+    match asked.unit.kind:
         case "support":
             rubric = judging.support
         case "relevance":
             rubric = judging.relevance
         case "need":
-            fields = {"question": question, "answer": answer, "sentence": unit.text}
-            return await ask(judge, judging.need, fields, judging.attempts)
-    fields = {"evidence": shown, "question": question, "sentence": unit.text}
-    return await ask(judge, rubric, fields, judging.attempts)
-
-
-async def _all(calls: Sequence[Coroutine[None, None, Asked]]) -> list[Asked]:
-    tasks = [asyncio.create_task(call) for call in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            rubric = judging.need
+    fields = {"question": asked.question, "sentence": asked.unit.text}
+    fields |= {"answer": asked.answer} if asked.unit.kind == "need" else {"evidence": asked.shown}
+    with on_channel("judge", place):
+        return await ask(judge, rubric, fields, judging.attempts)
 
 
 def _show(numbers: Sequence[int], evidence: Mapping[int, str | None], max_chars: int) -> _Shown:

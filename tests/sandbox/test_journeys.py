@@ -56,7 +56,9 @@ def test_the_sample_runs_without_key_and_network_and_twice_the_same(output: Outp
     assert all(metric.keys() >= METRIC_KEYS for metric in first["metrics"].values())
     assert first["format"].keys() >= FORMAT_KEYS
     assert (first["format"]["recovered_f1"], first["format"]["codes"]) == (None, {})
-    assert first["tape"] == {"interactions": 0, "misses": 0, "lenient": 0}
+    calls = first["usage"]["model"]["calls"] + first["usage"]["judge"]["calls"]
+    assert first["tape"]["interactions"] > calls
+    assert (first["tape"]["misses"], first["tape"]["lenient"]) == (0, 0)
     assert first["outcomes"] == {
         "answered": first["samples"], "generation_failed": 0, "context_overflow": 0, "judge_error": 0,
     }  # fmt: skip

@@ -18,7 +18,7 @@ from sandbox.record import Usage
 from sandbox.sample import Script
 from sandbox.settings import Limits
 from sandbox.toolbox import Toolbox
-from tools.tool import Arguments, PageNumbers, ToolFailure
+from tools.tool import Arguments, PageNumbers, ToolFailure, Traffic
 
 FINAL = "<sentence>人口は1,400万人である。<cite>1</cite></sentence>"
 
@@ -40,6 +40,7 @@ class Look:
     """A search-like tool whose answers come in any order; the page called `lost` cannot be had."""
 
     name = "look"
+    traffic: Traffic = "search"
     description = "Look at a page."
     arguments = LookArguments
 

@@ -1,0 +1,102 @@
+"""The clients of model and judge: which server, which key, which context, over the tape.
+
+Knows: settings of endpoints, the embedded baseline, what a server says of itself. Must not know: search, pages, sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import httpx2
+from openai import AsyncOpenAI
+
+from cassettes.live import AiohttpTransport
+from cassettes.transport import TapeTransport
+from sandbox.baseline.judge import judge_reply
+from sandbox.baseline.model import model_reply
+from sandbox.baseline.transport import BASE_URL, BaselineTransport, Reply
+from sandbox.model import Endpoint, ModelClient, ServerFacts, judge_endpoint, model_endpoint
+from sandbox.settings import BASELINE, JudgeSettings, ModelSettings, RunSettings
+from tools.tool import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client, and what its server said of itself (nothing where it was not asked)."""
+
+    model: ModelClient
+    server: ServerFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What reaching a server takes: keys by name of variable, and what may not be shown."""
+
+    environ: Mapping[str, str]
+    redact: Callable[[str], str]
+
+
+async def model_client(
+    stack: AsyncExitStack, settings: RunSettings, access: Access | None, context: int | None
+) -> Client:
+    """The model under test. `access` None = the tape alone answers, and `context` is the recorded context.
+
+    Raises SetupError for a server that cannot be reached, and for an output limit that leaves no room for a prompt.
+    """
+    model, shrink = settings.model, settings.limits.on_tight_context == "shrink"
+    transport = _transport(model, access, model_reply, settings.concurrency)
+    client = await _openai(stack, model, access, transport)
+    if access is None:
+        return Client(
+            _client(client, model_endpoint(model, context_tokens=context, shrink=shrink), access), ServerFacts()
+        )
+    server = await _client(client, model_endpoint(model, context_tokens=None, shrink=shrink), access).facts()
+    context = min(model.context_tokens, server.max_model_len or model.context_tokens)
+    if model.max_output_tokens >= context and not shrink:
+        raise SetupError(
+            f"the output limit of {model.max_output_tokens} tokens leaves no room in a context of {context}: every "
+            "sample would overflow. Set --max-output-tokens lower, or --on-tight-context shrink"
+        )
+    return Client(_client(client, model_endpoint(model, context_tokens=context, shrink=shrink), access), server)
+
+
+async def judge_client(stack: AsyncExitStack, settings: RunSettings, access: Access | None) -> Client:
+    """The judge; `access` None = the tape alone answers. Raises SetupError for a server that cannot be reached."""
+    judge = settings.judge
+    client = await _openai(stack, judge, access, _transport(judge, access, judge_reply, judge.concurrency))
+    made = _client(client, judge_endpoint(judge), access)
+    return Client(made, ServerFacts() if access is None else await made.facts())
+
+
+def _client(client: AsyncOpenAI, endpoint: Endpoint, access: Access | None) -> ModelClient:
+    return ModelClient(client, endpoint) if access is None else ModelClient(client, endpoint, redact=access.redact)
+
+
+def _transport(
+    settings: ModelSettings | JudgeSettings, access: Access | None, reply: Reply, connections: int
+) -> httpx2.AsyncBaseTransport:
+    if access is None:
+        return TapeTransport(None)
+    if settings.base_url is None:
+        return TapeTransport(BaselineTransport(reply, settings.name))
+    return TapeTransport(AiohttpTransport(connections=connections, total_timeout_s=settings.timeout_s))
+
+
+async def _openai(
+    stack: AsyncExitStack,
+    settings: ModelSettings | JudgeSettings,
+    access: Access | None,
+    transport: httpx2.AsyncBaseTransport,
+) -> AsyncOpenAI:
+    """The SDK's client on our transport; its own retries are off, because ours are classified and counted."""
+    role = "model" if isinstance(settings, ModelSettings) else "judge"
+    if settings.base_url is None and settings.name != BASELINE:
+        option = "--base-url" if role == "model" else "--judge-base-url"
+        raise SetupError(f"{role} {settings.name} needs {option} URL (the embedded {role} is called {BASELINE!r})")
+    # A key is always sent: vLLM without --api-key takes any, and the SDK refuses to start without one.
+    key = (access.environ.get(settings.api_key_env) if access is not None else None) or "none"
+    http = httpx2.AsyncClient(transport=transport, trust_env=False, timeout=None)
+    base_url = settings.base_url or BASE_URL
+    return await stack.enter_async_context(AsyncOpenAI(base_url=base_url, api_key=key, http_client=http, max_retries=0))
