@@ -1,0 +1,89 @@
+"""`pincite compare`: two runs, question by question.
+
+Knows: its flags, where the two runs lie. Must not know: how a difference is made or printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sandbox.comparable import differences, expected_sessions, refusal
+from sandbox.comparison import Occasion, Side, as_json
+from sandbox.comparison import compare as compare_questions
+from sandbox.pairing import Questions, gather
+from sandbox.provenance import Provenance
+from sandbox.reports.compare import comparison_report
+from sandbox.reports.terminal import console_for
+from sandbox.store import read_provenance
+from sandbox.stored_run import StoredRun, open_run
+from tools.tool import SetupError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(context_settings={"max_content_width": 110})
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The run to start from.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run to hold against it.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare although more than the model differs; the result is marked.")
+    ] = False,
+    moved: Annotated[int, typer.Option(min=0, help="How many of the questions that moved most to show.")] = 20,
+    json_: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
+) -> None:
+    """Compare two runs on the questions that both have answered: every difference is B − A, question by question.
+
+    Says for each metric whether the difference is more than chance (exact McNemar test for rates, bootstrap by question
+    for means, adjusted by Holm for all metrics), where it comes from (outcomes, task types) and which questions moved.
+    Runs may differ in anything about the model. Where data, benchmark, judge, search, limits or prompts differ, the
+    comparison is refused with the reason, exit code 2. Works on half-written runs, and says so.
+    """
+    if run_a.resolve() == run_b.resolve():
+        raise SetupError(f"{run_a} and {run_b} are the same run")
+    a, b = open_run(run_a), open_run(run_b)
+    capsules = read_provenance(run_a), read_provenance(run_b)
+    found = differences(*capsules)
+    reason = refusal(found)
+    if reason is not None and not force:
+        raise SetupError(reason)
+    questions_a, questions_b = _questions(a), _questions(b)
+    occasion = Occasion(
+        _side(a, capsules[0], questions_a), _side(b, capsules[1], questions_b), found.model, found.spoiling
+    )
+    made = compare_questions(questions_a, questions_b, occasion, n_moved=moved)
+    if not made.questions.compared:
+        raise SetupError(
+            f"no question is finished in both runs: {run_a} has {len(questions_a.by_id)}, {run_b} has "
+            f"{len(questions_b.by_id)}, of which {made.questions.changed} share an id but not the words"
+        )
+    if json_:
+        print(as_json(made))
+        return
+    console_for(sys.stdout).print(comparison_report(made))
+
+
+def _questions(run: StoredRun) -> Questions:
+    found = gather(run.records())
+    if not found.by_id:
+        raise SetupError(f"no session of {run.path} is finished yet")
+    return found
+
+
+def _side(run: StoredRun, capsule: Provenance | None, questions: Questions) -> Side:
+    settings = run.settings
+    return Side(
+        run=str(run.path),
+        benchmark=settings.benchmark,
+        model=settings.model.name,
+        judge=settings.judge.name,
+        started=capsule.starts[0].started if capsule and capsule.starts else None,
+        questions=len(questions.by_id),
+        sessions=questions.n_sessions,
+        expected_sessions=expected_sessions(capsule, settings.limit, settings.repeats),
+        contradictions=questions.judging.contradictions,
+        checked_pairs=questions.judging.checked_pairs,
+    )

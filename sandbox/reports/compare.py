@@ -1,0 +1,259 @@
+"""A paired comparison for the terminal: is the difference real, where does it come from, which questions moved.
+
+Knows: a comparison and how people read one. Must not know: records, files, how a figure is made. Rates become percent
+and differences points here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from sandbox.comparison import Comparison, Moved, MovedSide, Side
+from sandbox.metric_change import AsZero
+from sandbox.reports.terminal import NAMES, NOTHING, SHORT_NAMES, percent
+from sandbox.reports.untrusted import one_line
+from sandbox.settings import BASELINE
+from sandbox.summary import MetricName
+
+ALPHA = 0.05
+BY_TYPE: tuple[MetricName, ...] = ("consistency", "citation_f1")
+SHARES: tuple[MetricName, ...] = ("consistency", "citation_recall", "citation_precision", "citation_f1")
+WHY: tuple[MetricName, ...] = ("citation_recall", "citation_precision", "source_found")
+QUESTION_CELLS = 74
+LEAST_SHOWN = 0.0005
+"""Differences that would be printed as 0.0 have no sign."""
+
+
+def comparison_report(made: Comparison) -> RenderableType:
+    """The whole comparison, fit for 80 columns."""
+    parts: list[RenderableType] = [_heading("A", made.a), _heading("B", made.b), *_marks(made), "", _overlap(made)]
+    if made.questions.compared:
+        parts += ["", _differences(made), "", *_conclusions(made)]
+        parts += ["", _discordant(made)]
+        parts += ["", _changes(made)]
+        parts += ["", _by_type(made)] if made.by_task_type else []
+        parts += ["", *_moved(made.moved)] if made.moved else []
+    return Group(*parts, "", _notes(made))
+
+
+def points(difference: float | None) -> str:
+    """A difference of rates as signed percentage points with one decimal, a dash where there is none."""
+    if difference is None:
+        return NOTHING
+    return "0.0" if abs(difference) < LEAST_SHOWN else f"{100 * difference:+.1f}".replace("-", "−")
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with three decimals, a dash where there is none."""
+    if p is None:
+        return NOTHING
+    return "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _heading(letter: str, side: Side) -> RenderableType:
+    repeats = "" if side.sessions == side.questions else f", {side.sessions} sessions"
+    first = Text(f"{letter}  {one_line(side.benchmark)} · {one_line(side.model)}", style="bold")
+    first.append(f" · {side.questions} questions{repeats}", style="not bold")
+    started = f" · started {side.started[:10]}" if side.started else ""
+    return Group(first, Text(f"   judge {one_line(side.judge)} · {one_line(side.run)}{started}"))
+
+
+def _marks(made: Comparison) -> Iterator[RenderableType]:
+    """What a reader must know before any figure."""
+    for words in made.forced_over:
+        yield Text(f"FORCED  {one_line(words)}", style="bold")
+    for letter, side in (("A", made.a), ("B", made.b)):
+        if side.unfinished:
+            yield Text(
+                f"UNFINISHED  {letter} has {side.sessions} of {side.expected_sessions} sessions: what is missing may "
+                "be unlike the rest",
+                style="bold",
+            )
+
+
+def _overlap(made: Comparison) -> Text:
+    counts = made.questions
+    rest = [f"{n} only in {letter}" for n, letter in ((counts.only_a, "A"), (counts.only_b, "B")) if n]
+    rest += [f"{counts.changed} with the same id but other words"] if counts.changed else []
+    left = f"; not compared: {', '.join(rest)}" if rest else ""
+    both = "1 question is" if counts.compared == 1 else f"{counts.compared} questions are"
+    lines = [f"{both} in both runs and compared one by one{left}."]
+    lines += [f"From A to B: {one_line(words)}" for words in made.model_differences]
+    if not made.model_differences and not made.forced_over:
+        lines.append("The two runs have the same settings: what differs between them is chance.")
+    return Text("\n".join(lines))
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    """A table that fits 80 columns: the first column may wrap, figures stay whole and stand at the right."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1), header_style="")
+    table.add_column(Text(title, style="bold"), overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _differences(made: Comparison) -> Table:
+    level = f"{100 * made.statistics.level:.0f} % interval"
+    table = _table("Difference, points", ["A %", "B %", "B − A", level, "p", "Holm", "n"])
+    for name, change in made.metrics.items():
+        table.add_row(
+            NAMES[name],
+            percent(change.a),
+            percent(change.b),
+            points(change.difference),
+            _range(change.interval),
+            p_value(change.p),
+            p_value(change.p_holm),
+            str(change.pairs),
+        )
+    return table
+
+
+def _range(ends: tuple[float, float] | None) -> str:
+    return NOTHING if ends is None else f"{points(ends[0])} to {points(ends[1])}"
+
+
+def _conclusions(made: Comparison) -> Iterator[RenderableType]:
+    tested: list[MetricName] = [name for name, change in made.metrics.items() if change.p_holm is not None]
+    real: list[MetricName] = [name for name in tested if (made.metrics[name].p_holm or 0) < ALPHA]
+    open_: list[MetricName] = [name for name in tested if name not in real]
+    if real:
+        found = ", ".join(f"{NAMES[name]} {points(made.metrics[name].difference)}" for name in real)
+        yield Text(f"Real beyond chance (p < {ALPHA} after Holm): {found}.")
+    if open_:
+        yield Text(f"Not shown to differ: {', '.join(NAMES[name] for name in open_)}. That is not shown to be equal.")
+    turning = [NAMES[name] for name, change in made.metrics.items() if change.bounds and _sign_open(change.bounds)]
+    if turning:
+        yield Text(f"Verdicts are missing; they could turn the sign of: {', '.join(turning)}.")
+    for name in BY_TYPE:
+        change = made.metrics.get(name)
+        if change is not None and change.strength is not None:
+            strength = change.strength
+            yield Text(
+                f"{NAMES[name]}: {change.pairs} questions can show {100 * strength.detectable:.1f} points "
+                f"({100 * made.statistics.power:.0f} % power); {100 * made.statistics.target:.0f} points would need "
+                f"{strength.questions_for_target:,} questions."
+            )
+
+
+def _sign_open(bounds: tuple[float, float]) -> bool:
+    return bounds[0] <= 0 <= bounds[1]
+
+
+def _discordant(made: Comparison) -> Table:
+    undecided = any(change.bounds for change in made.metrics.values())
+    zeros = any(change.left_out_as_zero for change in made.metrics.values())
+    columns = ["A higher", "B higher", "equal", "left out A", "B"]
+    columns += ["B − A with these as 0"] if zeros else []
+    columns += ["missing verdicts"] if undecided else []
+    table = _table("Questions", columns)
+    for name, change in made.metrics.items():
+        row = [str(change.higher_in_a), str(change.higher_in_b), str(change.equal)]
+        row += [str(_lost(change.left_out.a)), str(_lost(change.left_out.b))]
+        row += [_zeros(change.left_out_as_zero)] if zeros else []
+        row += [_range(change.bounds) if change.bounds else ""] if undecided else []
+        table.add_row(SHORT_NAMES[name], *row)
+    return table
+
+
+def _lost(reasons: Mapping[str, int]) -> int:
+    return sum(reasons.values())
+
+
+def _zeros(zeros: AsZero | None) -> str:
+    return "" if zeros is None else f"{points(zeros.difference)} (n {zeros.pairs})"
+
+
+def _changes(made: Comparison) -> Table:
+    """Where the difference comes from: each change of state with the points that it gives to the whole."""
+    names: list[MetricName] = [name for name in SHARES if name in made.metrics and made.metrics[name].pairs]
+    table = _table("Where it comes from: A → B", ["questions", *(SHORT_NAMES[name] for name in names)])
+    for change in made.changes:
+        before, after = _words(change.a), _words(change.b)
+        label = f"{before}, both" if before == after else f"{before} → {after}"
+        table.add_row(label, str(change.questions), *(points(change.share[name]) for name in names))
+    table.add_section()
+    table.add_row(
+        "all", str(made.questions.compared), *(points(made.metrics[name].difference) for name in names), style="bold"
+    )
+    return table
+
+
+def _words(key: str) -> str:
+    return one_line(key.replace("_", " "))
+
+
+def _by_type(made: Comparison) -> Table:
+    names: list[MetricName] = [name for name in BY_TYPE if name in made.metrics]
+    table = _table("By task type, B − A", ["n", *(column for name in names for column in (SHORT_NAMES[name], ""))])
+    for task_type, change in made.by_task_type.items():
+        cells = [
+            cell
+            for name in names
+            for cell in (points(change.metrics[name].difference), _range(change.metrics[name].interval))
+        ]
+        table.add_row(one_line(task_type, 24), str(change.questions), *cells)
+    return table
+
+
+def _moved(moved: Sequence[Moved]) -> Iterator[RenderableType]:
+    yield Text(f"The {len(moved)} questions that moved most" if len(moved) > 1 else "One question moved", style="bold")
+    for question in moved:
+        a, b = question.a.values, question.b.values
+        figures = " · ".join(
+            f"{SHORT_NAMES[name]} {percent(a[name])} → {percent(b[name])}" for name in BY_TYPE if a[name] != b[name]
+        )
+        yield Text(f"{one_line(question.sample_id, 30)} · {figures}" if figures else one_line(question.sample_id, 30))
+        yield Padding(Text(_why(question.a, question.b)), (0, 0, 0, 2), expand=False)
+        yield Padding(Text(one_line(question.question, QUESTION_CELLS)), (0, 0, 0, 2), expand=False)
+
+
+def _why(a: MovedSide, b: MovedSide) -> str:
+    """The change of state with its causes; where the state is the same, the parts of the score that changed."""
+    if a.state != b.state:
+        reasons = [f"{_state(a)} → {_state(b)}"]
+    else:
+        reasons = [] if a.state == "answered" else [f"{_state(a)}, both"]
+        reasons += [
+            f"{NAMES[name].lower()} {percent(a.values[name])} → {percent(b.values[name])}"
+            for name in WHY
+            if a.values[name] != b.values[name]
+        ]
+    for letter, mine, other in (("A", a, b), ("B", b, a)):
+        flags = [flag for flag in mine.flags if flag not in other.flags and flag != mine.state]
+        reasons += [f"{', '.join(map(_words, flags))} in {letter}"] if flags else []
+    return "; ".join(reasons) or "another verdict on an answer of the same kind"
+
+
+def _state(side: MovedSide) -> str:
+    causes = f" ({', '.join(map(_words, side.causes))})" if side.causes else ""
+    return f"{_words(side.state)}{causes}"
+
+
+def _notes(made: Comparison) -> Text:
+    tests = {change.test for change in made.metrics.values()}
+    how = made.statistics
+    notes: list[str] = []
+    if "mcnemar-exact" in tests:
+        notes.append("Rates: McNemar's exact test, Tango's interval.")
+    if "paired-bootstrap" in tests:
+        what = "Means" if "mcnemar-exact" in tests else "All metrics"
+        notes.append(f"{what}: bootstrap by question, {how.resamples:,} draws, seed {how.seed}.")
+    if made.by_task_type:
+        notes.append("By type: intervals only; so many would need a stricter test.")
+    for letter, side in (("A", made.a), ("B", made.b)):
+        if side.checked_pairs:
+            notes.append(
+                f"The judge contradicted itself on {letter} in {side.contradictions} of {side.checked_pairs} "
+                "single citations (supports, yet not relevant)."
+            )
+    if BASELINE in (made.a.model, made.b.model, made.a.judge, made.b.judge):
+        notes.append("An embedded baseline took part: these scores compare with nothing published.")
+    return Text("\n".join(notes))
