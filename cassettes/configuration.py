@@ -51,13 +51,17 @@ class Configuration:
 
 
 def _flat(name: str, value: object) -> dict[str, str]:
-    inner: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    inner = _mapping(value)
     if not inner:
         return {name: _said(value)}
     fields: dict[str, str] = {}
     for key, held in inner.items():
         fields |= _flat(f"{name}.{key}" if name else key, held)
     return fields
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
 def _said(value: object) -> str:
