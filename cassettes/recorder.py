@@ -22,6 +22,8 @@ from cassettes.playlist import Playlist
 
 _DONE: Final = re.compile(rb"(?:^|\n)data: ?\[DONE\]")
 _DONE_BYTES: Final = 16
+_PASSING: Final = (408, 425, 429)
+_PASSING: Final = (408, 425, 429)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,17 @@ class Asked:
     def channel(self) -> Channel:
         """The request's channel."""
         return self.request.channel
+
+
+def is_failure(channel: Channel, response: TapeResponse) -> bool:
+    """True for an answer that ends no call: broken off, an exception, "later", a fault of the server.
+
+    A refusal by model, judge or search is one too: a wrong key or a missing model stops a run and is then mended. A page
+    that is not there is an answer.
+    """
+    if response.broken is not None or response.status in _PASSING or response.status >= 500:
+        return True
+    return channel != "page" and response.status >= 400
 
 
 @dataclass(slots=True)
@@ -63,7 +76,7 @@ class Recorder:
         """Blobs first, then the lines that name them. Raises TapeSecret, TapeDiskError, TapeBusy."""
         request = self.encode.request(asked.request)
         answer = self.encode.response(response, asked.request)
-        failed = response.broken is not None or response.status == 429 or response.status >= 500
+        failed = is_failure(asked.channel, response)
         identity = asked.identity
         key = Key(asked.channel, identity.id, identity.messages, n, asked.round, asked.request.place, failed)
         remark = f"r{asked.round:02} {asked.channel} {response.status} {len(response.body)} bytes"

@@ -15,7 +15,7 @@ from typing import Literal
 
 from sandbox.lenient import mapping, parsed
 
-Action = Literal["stop", "retry", "overflow", "fail", "without_format"]
+Action = Literal["stop", "retry", "overflow", "fail"]
 
 OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size_error"
@@ -72,7 +72,8 @@ def classify(status: int, body: bytes, retry_after: str | None, *, asked_format:
     if status in (408, 409, 425) or status >= 500:
         return Fault("retry", said, _seconds(retry_after))
     if asked_format and status in (400, 422) and FORMAT_OFF.search(text):
-        return Fault("without_format", said)
+        # Going on without it would depend on which call was refused first, and could not be replayed.
+        return Fault("stop", f"{said} — ask without a response format: --set judge.response_format=false")
     return Fault("fail", said)
 
 

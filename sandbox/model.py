@@ -41,6 +41,8 @@ class Endpoint:
     shrink: bool
     retries: int
     timeout_s: float
+    formats: bool = True
+    """Whether a response format is sent where one is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,6 @@ class ModelClient:
     redact: Callable[[str], str] = str
     """Passed over every text of the server that is kept or shown: some servers repeat the key that they refuse."""
     _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict[tuple[int, int, int], _Head])
-    _formats_refused: bool = False
 
     async def chat(
         self,
@@ -85,7 +86,7 @@ class ModelClient:
         delay_s = 1.0
         tries = 0
         while True:
-            asked_format = None if self._formats_refused else response_format
+            asked_format = response_format if self.endpoint.formats else None
             head = self._head(tools, asked_format, max_output)
             with outgoing(head, messages.parts()):
                 response = await self._post(head + messages.encoded() + b"]}")
@@ -110,9 +111,6 @@ class ModelClient:
                     raise ModelFailure("context_overflow", message, failed)
             if action == "stop":
                 raise SetupError(f"{self.endpoint.name}: {message}")
-            if action == "without_format":
-                self._formats_refused = True
-                continue
             if action == "fail":
                 raise ModelFailure("api_error", message, failed)
             tries += 1
@@ -224,6 +222,7 @@ def judge_endpoint(settings: JudgeSettings) -> Endpoint:
         shrink=False,
         retries=settings.retries,
         timeout_s=settings.timeout_s,
+        formats=settings.response_format,
     )
 
 

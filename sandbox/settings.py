@@ -78,6 +78,8 @@ class JudgeSettings(Settings):
     api_key_env: str = "OPENAI_API_KEY"
     max_output_tokens: int = Field(default=2_048, ge=1)
     max_output_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    response_format: bool = True
+    """Ask for verdicts by JSON schema; the whole-label reading stands behind it either way."""
     thinking: bool = False
     """Sent as `chat_template_kwargs.enable_thinking`."""
     language: Language = "ja"

@@ -199,14 +199,14 @@ def test_a_reply_that_is_no_completion_is_a_bad_reply(body: bytes) -> None:
     assert (caught.value.kind, caught.value.usage.calls) == ("bad_reply", 1)
 
 
-def test_a_refused_response_format_is_left_out_from_then_on() -> None:
-    def decide(body: dict[str, Any]) -> Answer:
-        if "response_format" in body:
-            return Answer(b'{"error":{"message":"response_format json_schema is not supported"}}', 400)
-        return message("full")
+def test_a_refused_response_format_stops_the_run_and_says_what_to_set() -> None:
+    refusal = Answer(b'{"error":{"message":"response_format json_schema is not supported"}}', 400)
+    with pytest.raises(SetupError, match=r"--set judge\.response_format=false"):
+        ask(lambda _: refusal, response_format={"type": "json_schema"})
 
-    reply, server = ask(decide, response_format={"type": "json_schema"})
-    assert (reply.content, len(server.requests)) == ("full", 2)
+
+def test_no_response_format_is_sent_where_the_settings_say_so() -> None:
+    assert judge_endpoint(JudgeSettings(response_format=False)).formats is False
 
 
 def test_the_judge_is_asked_at_temperature_0_without_thinking() -> None:
