@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cassettes.exchange import Channel
-from cassettes.journal import Entry
+from cassettes.journal import Entry, Key
 
 
 class Playlist:
@@ -66,16 +66,26 @@ class Playlist:
 def unfinished(entries: Iterable[Entry]) -> frozenset[int]:
     """The starts of failed exchanges that were no finished calls, so that a resumed session must make them again.
 
-    Those are the failures after the last success of their identity. A search or a page that failed and after which
-    the model was asked again is finished: the model has read the failure.
+    A failure is finished once the session went on from it: the same request succeeded later; another request to the
+    model succeeded (or, for a judge, one at the same place: without a format that was refused, say); or, for a search or
+    a page, the model was asked again, for it has then read the failure.
     """
-    open_failures: dict[tuple[Channel, str], list[int]] = {}
+    failures: list[Entry] = []
     for entry in entries:
-        name = (entry.key.channel, entry.key.id)
+        failures = [failure for failure in failures if not _finished(failure.key, entry.key)]
         if entry.key.failed:
-            open_failures.setdefault(name, []).append(entry.start)
-        else:
-            open_failures.pop(name, None)
-        if entry.key.channel == "model":
-            open_failures = {name: starts for name, starts in open_failures.items() if name[0] in ("model", "judge")}
-    return frozenset(start for starts in open_failures.values() for start in starts)
+            failures.append(entry)
+    return frozenset(failure.start for failure in failures)
+
+
+def _finished(failure: Key, later: Key) -> bool:
+    """True if `later`, which was recorded after `failure`, shows that the session went on from it."""
+    if later.channel == "model" and failure.channel in ("search", "page"):
+        return True
+    if later.failed or later.channel != failure.channel:
+        return False
+    return (
+        later.id == failure.id
+        or later.channel == "model"
+        or (later.channel == "judge" and later.place == failure.place != "")
+    )
