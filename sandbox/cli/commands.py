@@ -20,5 +20,7 @@ COMMANDS: dict[str, Command] = {
     "show": Command("sandbox.cli.show", "one session, round by round, with evidence and verdicts"),
     "report": Command("sandbox.cli.report", "tables of one or several runs"),
     "compare": Command("sandbox.cli.compare", "two runs, question by question: is the difference real, what moved"),
+    "cassette": Command("sandbox.cli.cassette", "look at tapes, check, pack, export and import them"),
+    "judge-sheet": Command("sandbox.cli.judge_sheet", "have people label judgements; their agreement with the judge"),
     "corpus": Command("sandbox.cli.corpus", "build and search a local corpus"),
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from sandbox.comparison import Comparison, Moved, MovedSide, Side
 from sandbox.metric_change import AsZero
+from sandbox.reports.figure_table import figure_table
 from sandbox.reports.terminal import NAMES, NOTHING, SHORT_NAMES, percent
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import BASELINE
@@ -90,18 +90,9 @@ def _overlap(made: Comparison) -> Text:
     return Text("\n".join(lines))
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
-    """A table that fits 80 columns: the first column may wrap, figures stay whole and stand at the right."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1), header_style="")
-    table.add_column(Text(title, style="bold"), overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
-
-
 def _differences(made: Comparison) -> Table:
     level = f"{100 * made.statistics.level:.0f} % interval"
-    table = _table("Difference, points", ["A %", "B %", "B − A", level, "p", "Holm", "n"])
+    table = figure_table("Difference, points", ["A %", "B %", "B − A", level, "p", "Holm", "n"])
     for name, change in made.metrics.items():
         table.add_row(
             NAMES[name],
@@ -153,7 +144,7 @@ def _discordant(made: Comparison) -> Table:
     columns = ["A higher", "B higher", "equal", "left out A", "B"]
     columns += ["B − A with these as 0"] if zeros else []
     columns += ["missing verdicts"] if undecided else []
-    table = _table("Questions", columns)
+    table = figure_table("Questions", columns)
     for name, change in made.metrics.items():
         row = [str(change.higher_in_a), str(change.higher_in_b), str(change.equal)]
         row += [str(_lost(change.left_out.a)), str(_lost(change.left_out.b))]
@@ -174,7 +165,7 @@ def _zeros(zeros: AsZero | None) -> str:
 def _changes(made: Comparison) -> Table:
     """Where the difference comes from: each change of state with the points that it gives to the whole."""
     names: list[MetricName] = [name for name in SHARES if name in made.metrics and made.metrics[name].pairs]
-    table = _table("Where it comes from: A → B", ["questions", *(SHORT_NAMES[name] for name in names)])
+    table = figure_table("Where it comes from: A → B", ["questions", *(SHORT_NAMES[name] for name in names)])
     for change in made.changes:
         before, after = _words(change.a), _words(change.b)
         label = f"{before}, both" if before == after else f"{before} → {after}"
@@ -192,7 +183,9 @@ def _words(key: str) -> str:
 
 def _by_type(made: Comparison) -> Table:
     names: list[MetricName] = [name for name in BY_TYPE if name in made.metrics]
-    table = _table("By task type, B − A", ["n", *(column for name in names for column in (SHORT_NAMES[name], ""))])
+    table = figure_table(
+        "By task type, B − A", ["n", *(column for name in names for column in (SHORT_NAMES[name], ""))]
+    )
     for task_type, change in made.by_task_type.items():
         cells = [
             cell

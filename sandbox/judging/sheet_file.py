@@ -1,0 +1,151 @@
+"""Sheets on disk: CSV that a spreadsheet opens and saves, or JSON Lines; written with an empty label, read back with one.
+
+Knows: columns, encodings, what spreadsheet programs do to a file. Must not know: records, what a label is worth.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.judging.sheet import SheetRow, labels_of
+from sandbox.lenient import mapping, parsed, text
+from sandbox.reports.untrusted import one_line
+from tools.tool import SetupError
+
+COLUMNS = ("key", "kind", "task", "question", "reference", "answer", "sentence", "evidence", "allowed", "label", "note")
+JUDGE_COLUMNS = ("judge", "judge_reason")
+NEEDED = ("key", "label")
+MAX_CELL_CHARS = 30_000
+"""Spreadsheet programs cut cells at 32,767 characters without a word."""
+FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""A cell that begins like this is run as a formula: text of a web page must not be."""
+DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One row that came back. `row` is its number as the spreadsheet shows it (the header is 1; JSON Lines: the line)."""
+
+    row: int
+    key: str
+    label: str
+    note: str
+
+
+def write_sheet(path: Path, rows: Sequence[SheetRow], *, show_judge: bool) -> None:
+    """Write a new sheet, CSV unless `path` ends in .jsonl. Raises SetupError where a file is there already."""
+    columns = [*COLUMNS, *(JUDGE_COLUMNS if show_judge else ())]
+    cells = [_cells(row) for row in rows]
+    is_jsonl = path.suffix.lower() == ".jsonl"
+    content = _as_jsonl(columns, cells) if is_jsonl else _as_csv(columns, cells)
+    try:
+        with path.open("x", encoding="utf-8" if is_jsonl else "utf-8-sig", newline="") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise SetupError(f"{path} is there already and may hold labels: choose another --out") from error
+    except OSError as error:
+        raise SetupError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def read_sheet(path: Path) -> list[Label]:
+    """Every row of a sheet, in order, labelled or not. Raises SetupError, with the row, for what cannot be read.
+
+    Reads what spreadsheets make of a CSV file: UTF-8 with or without mark, UTF-16, Shift_JIS; comma, semicolon or tab.
+    """
+    try:
+        content = _decoded(path.read_bytes(), path)
+    except OSError as error:
+        raise SetupError(f"cannot read the sheet {path}: {error.strerror or error}") from error
+    if path.suffix.lower() == ".jsonl":
+        return list(_jsonl_rows(content, path))
+    return list(_csv_rows(content, path))
+
+
+def _cells(row: SheetRow) -> Mapping[str, str]:
+    return {
+        "key": row.key,
+        "kind": row.kind,
+        "task": row.task,
+        "question": row.question,
+        "reference": row.reference,
+        "answer": row.answer,
+        "sentence": row.sentence,
+        "evidence": row.evidence,
+        "allowed": " / ".join(labels_of(row.kind)),
+        "label": "",
+        "note": "",
+        "judge": row.judgement.verdict.label or "",
+        "judge_reason": row.judgement.verdict.reason,
+    }
+
+
+def _as_jsonl(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    lines = [json.dumps({name: row[name] for name in columns}, ensure_ascii=False) for row in rows]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row[name]) for name in columns])
+    return buffer.getvalue()
+
+
+def _cell(value: str) -> str:
+    safe = f"'{value}" if value.lstrip().startswith(FORMULA_STARTS) else value
+    return safe if len(safe) <= MAX_CELL_CHARS else f"{safe[:MAX_CELL_CHARS]}… ({len(safe):,})"
+
+
+def _decoded(body: bytes, path: Path) -> str:
+    encodings = ["utf-16"] if body.startswith((b"\xff\xfe", b"\xfe\xff")) else ["utf-8-sig", "cp932"]
+    for encoding in encodings:
+        try:
+            return body.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise SetupError(f"the sheet {path} is neither UTF-8 nor Shift_JIS: save it as CSV (UTF-8)")
+
+
+def _csv_rows(content: str, path: Path) -> Iterator[Label]:
+    header_line = content.partition("\n")[0]
+    delimiter = max(DELIMITERS, key=header_line.count)
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+    try:
+        first: list[str] = next(reader, list[str]())
+        header = [name.strip().lower() for name in first]
+        missing = [name for name in NEEDED if name not in header]
+        if missing:
+            raise SetupError(
+                f"the sheet {path} has no column {' and no '.join(missing)}; its first row reads: "
+                f"{one_line(', '.join(header), 200) or '(nothing)'}"
+            )
+        for number, cells in enumerate(reader, 2):
+            row = dict(zip(header, cells, strict=False))
+            if any(cell.strip() for cell in cells):
+                yield _label(number, row, path)
+    except csv.Error as error:
+        raise SetupError(f"the sheet {path} cannot be read near line {reader.line_num}: {error}") from error
+
+
+def _jsonl_rows(content: str, path: Path) -> Iterator[Label]:
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        row = mapping(parsed(line))
+        if "key" not in row:
+            raise SetupError(f"the sheet {path}, row {number}: not a JSON object with a key")
+        yield _label(number, {name: text(row.get(name)) or "" for name in ("key", "label", "note")}, path)
+
+
+def _label(number: int, row: Mapping[str, str], path: Path) -> Label:
+    key = row.get("key", "").strip()
+    if not key:
+        raise SetupError(f"the sheet {path}, row {number}: the key is empty; keys must stay as they were exported")
+    return Label(number, key, row.get("label", "").strip(), row.get("note", "").strip())
