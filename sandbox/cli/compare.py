@@ -35,7 +35,7 @@ def compare(
     moved: Annotated[int, typer.Option(min=0, help="How many of the questions that moved most to show.")] = 20,
     json_: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
 ) -> None:
-    """Compare two runs on the questions that both have answered: every difference is B − A, question by question.
+    """Compare two runs on the questions that both have finished: every difference is B − A, question by question.
 
     Says for each metric whether the difference is more than chance (exact McNemar test for rates, bootstrap by question
     for means, adjusted by Holm for all metrics), where it comes from (outcomes, task types) and which questions moved.
