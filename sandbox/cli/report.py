@@ -1,6 +1,6 @@
-"""`pincite report`: tables of one or several runs.
+"""`pincite report`: tables of one or several runs, or one HTML page of them.
 
-Knows: its flags. Must not know: how a figure is made or printed.
+Knows: its flags. Must not know: how a figure is made, printed or drawn.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from typing import Annotated
 
 import typer
 
+from sandbox.reports.html import LARGE_BYTES, PageOptions, PageWritten, write_page
+from sandbox.reports.page_data import PagesKept
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.stored_run import open_run
 from sandbox.summary import as_json
+from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -21,6 +24,23 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 @app.command(context_settings={"max_content_width": 110})
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders, as written by pincite run.")],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained HTML page instead.")
+    ] = None,
+    pages: Annotated[
+        PagesKept | None,
+        typer.Option(
+            help="With --html: texts of all pages that were opened, or whole ones for cited pages only.",
+            show_default="all",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="FILTER", help="With --html: only these sessions, e.g. 'code:P05 f1<50 -type:比較'."),
+    ] = None,
+    html_folder: Annotated[
+        bool, typer.Option("--html-folder", help="With --html: sessions into a folder beside the page.")
+    ] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print each run's summary as JSON, one a line, and nothing else.")
     ] = False,
@@ -29,10 +49,33 @@ def report(
 
     Everything is worked out from the records in the folders, without any call; a run that is still going on, or was
     broken off, is shown as far as it has come. Rates are percent in the tables and 0 to 1 in the JSON.
+
+    With --html, one page that opens without a server: scores, where points were lost, every question with its session,
+    verdicts and evidence. It loads nothing from anywhere. Above 500 MB its sessions go into a folder beside it.
     """
-    summaries = [open_run(run).summary() for run in runs]
+    if html is None and (pages or only is not None or html_folder):
+        raise SetupError("--pages, --only and --html-folder say what goes into a page: they need --html FILE")
+    opened = [open_run(run) for run in runs]
+    if html is not None:
+        written = write_page(opened, html, PageOptions(pages or "all", only, html_folder))
+        print(_page_line(written), file=sys.stderr if json_ else sys.stdout)
+        _warn_of_size(written)
     if json_:
-        for summary in summaries:
-            print(as_json(summary))
-        return
-    print_report(summaries, console_for(sys.stdout))
+        for run in opened:
+            print(as_json(run.summary()))
+    elif html is None:
+        print_report([run.summary() for run in opened], console_for(sys.stdout))
+
+
+def _page_line(written: PageWritten) -> str:
+    beside = f", sessions in {written.folder}" if written.folder else ""
+    return f"{written.path}: {written.n_sessions:,} sessions, {written.n_bytes / 1_000_000:,.1f} MB{beside}"
+
+
+def _warn_of_size(written: PageWritten) -> None:
+    if written.folder is None and written.n_bytes > LARGE_BYTES:
+        print(
+            "pincite: the page is large for mail and for viewers of build artifacts; --pages cited or --only FILTER "
+            "make it smaller",
+            file=sys.stderr,
+        )

@@ -1,0 +1,279 @@
+"""The data that the report page is fed with, version 1: one index, and one session per question and repeat.
+
+Knows: names and types on the wire between the Python writer and the page's own program (`web/src/format.ts` says the
+same in TypeScript). Must not know: records, files, how anything is drawn.
+
+Offsets into texts are UTF-16 units, because the page slices JavaScript strings; those called `…_char` count characters,
+as everything else in pincite does, and are only ever shown. Figures of the index rows are points, 0 to 100.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from sandbox.record import Flag, Outcome
+from sandbox.summary import Summary
+
+VERSION = 1
+QUESTION_CHARS = 120
+"""As much of a question stands in the index; the whole one is in its session."""
+
+
+class Wire(BaseModel):
+    """Base of what is written into the page. What is at its default is left out of the JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TextRef(NamedTuple):
+    """A stretch of `Session.texts[text]`, in UTF-16 units: texts are stored once and pointed at, never copied."""
+
+    text: int
+    start: int
+    end: int
+
+
+class CallShown(Wire):
+    """One tool call and what the model read of it. `left_out_chars`: cut off by `--pages cited`."""
+
+    tool: str
+    arguments: str
+    text: TextRef
+    pages: tuple[int, ...] = ()
+    failure: str | None = None
+    neutralised: int = 0
+    left_out_chars: int = 0
+
+
+class RoundShown(Wire):
+    """One assistant message."""
+
+    reasoning: TextRef | None = None
+    content: TextRef | None = None
+    finish: str | None = None
+    forced: bool = False
+    calls: tuple[CallShown, ...] = ()
+
+
+class PieceShown(Wire):
+    """A piece of evidence. `start_char`, `end_char` and `total_chars` place it in the page's text, where known."""
+
+    kind: str
+    text: TextRef
+    start_char: int | None = None
+    end_char: int | None = None
+    sha256: str | None = None
+    left_out_chars: int = 0
+
+
+class PageShown(Wire):
+    """A numbered page. `seen`: rounds (from 1) whose calls showed it, as (round, tool)."""
+
+    number: int
+    url: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    total_chars: int | None = None
+    pieces: tuple[PieceShown, ...] = ()
+    n_failed: int = 0
+
+
+class VerdictShown(Wire):
+    """What a judge said."""
+
+    label: str | None = None
+    reason: str = ""
+    raw: str = ""
+    attempts: int = 1
+    failure: str | None = None
+    prompt: str = ""
+
+
+class UnitShown(Wire):
+    """A judge unit: `sentences` are positions in `Session.sentences`."""
+
+    kind: str
+    sentences: tuple[int, ...]
+    number: int | None = None
+    verdict: VerdictShown
+
+
+class CitationShown(Wire):
+    """One citation as written. `score` is "1", "0" or None; offsets are those of the element in the raw answer."""
+
+    number: int | None
+    body: str
+    start: int
+    end: int
+    score: str | None = None
+
+
+class SentenceShown(Wire):
+    """One sentence of a reading; `score` is an exact fraction, None where no verdict says."""
+
+    text: str
+    start: int
+    end: int
+    citations: tuple[CitationShown, ...] = ()
+    score: str | None = None
+
+
+class FindingShown(Wire):
+    """One lint finding. `points`: F1 points (0–100) of this answer if only its code were mended, None if not known."""
+
+    code: str
+    severity: str
+    start: int
+    end: int
+    start_char: int
+    end_char: int
+    line: int
+    column: int
+    message: str
+    fix: str = ""
+    points: float | None = None
+
+
+class RecoveredShown(Wire):
+    """The recovered reading: shown, never scored. Its figures are points."""
+
+    sentences: tuple[SentenceShown, ...]
+    recall: float | None = None
+    precision: float | None = None
+    f1: float | None = None
+
+
+class ScoreShown(Wire):
+    """Exact scores as text, and points for the eye."""
+
+    recall: str | None = None
+    precision: str | None = None
+    f1: str | None = None
+    f1_bounds: tuple[str, str] | None = None
+
+
+class Session(Wire):
+    """Everything that the page shows of one session."""
+
+    version: int
+    id: str
+    repeat: int = 0
+    task_type: str | None = None
+    question: str
+    reference: str | None = None
+    sources: tuple[str, ...] = ()
+    outcome: Outcome
+    reason: str = ""
+    flags: tuple[Flag, ...] = ()
+    dialect: str
+    finish: str | None = None
+    texts: tuple[str, ...] = ()
+    rounds: tuple[RoundShown, ...] = ()
+    pages: tuple[PageShown, ...] = ()
+    answer: TextRef | None = None
+    sentences: tuple[SentenceShown, ...] = ()
+    recovered: RecoveredShown | None = None
+    findings: tuple[FindingShown, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    consistency: VerdictShown | None = None
+    units: tuple[UnitShown, ...] = ()
+    score: ScoreShown | None = None
+    citation_counting: str
+    """What the outcome does to the citation scores (`sandbox.outcome.Counting`)."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+class CodePoints(NamedTuple):
+    """A lint code of one answer, and the points it costs there (None where that is not known)."""
+
+    code: str
+    points: float | None
+
+
+class Row(NamedTuple):
+    """One session in the index; what filters, sorting and the table need. `urls` point into `RunShown.urls`."""
+
+    id: str
+    repeat: int
+    question: str
+    task_type: str | None
+    outcome: Outcome
+    flags: tuple[Flag, ...]
+    answer: str | None
+    f1: float | None
+    recall: float | None
+    precision: float | None
+    recovered: float | None
+    codes: tuple[CodePoints, ...]
+    rounds: int
+    tokens: int
+    seconds: float
+    contradiction: int
+    urls: tuple[int, ...]
+    name: str
+    """Of its session's script element: A-0001."""
+
+
+class HostFailures(NamedTuple):
+    """Fetch and find calls on one host, and how they failed."""
+
+    host: str
+    calls: int
+    failed: dict[str, int]
+
+
+class HeadPart(NamedTuple):
+    """A stretch of the headline; `strong` marks the loss it is about."""
+
+    text: str
+    strong: bool
+
+
+class Headline(NamedTuple):
+    """One sentence made from the numbers, and the second largest fact below it."""
+
+    first: tuple[HeadPart, ...]
+    second: str
+
+
+class CodePage(Wire):
+    """What a lint code is about."""
+
+    code: str
+    severity: str
+    title: str
+    text: str
+
+
+class RunShown(Wire):
+    """One run in the index."""
+
+    letter: str
+    name: str
+    summary: Summary
+    headline: Headline
+    recovered_interval: tuple[float, float] | None = None
+    compared: dict[str, JsonValue] = {}
+    starts: tuple[JsonValue, ...] = ()
+    hosts: tuple[HostFailures, ...] = ()
+    urls: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+
+class Index(Wire):
+    """The index: runs and their rows, and what the page must know of the file it stands in."""
+
+    version: int
+    pincite: str
+    runs: tuple[RunShown, ...]
+    columns: tuple[str, ...]
+    codes: tuple[CodePage, ...] = ()
+    folder: str | None = None
+    """Name of the folder with the sessions; None where they stand in the file."""
+    pages: str
+    only: str | None = None
+    comparison: JsonValue = None

@@ -1,0 +1,279 @@
+// The data of the page, version 1, as sandbox/reports/page_format.py writes it. What is at its default is left out.
+// Offsets are UTF-16 units; names ending in _char count characters and are only shown. Figures of rows are points.
+
+export const VERSION = 1;
+
+export type Outcome = "answered" | "generation_failed" | "context_overflow" | "judge_error";
+export type TextRef = [text: number, start: number, end: number];
+
+export interface Metric {
+  value: number | null;
+  n: number;
+  excluded: Record<string, number>;
+  interval: [number, number] | null;
+  bounds: [number, number] | null;
+  undecided: number;
+}
+
+export interface CodeLoss {
+  answers: number;
+  points: number;
+}
+
+export interface Summary {
+  benchmark: string;
+  run: string;
+  model: string;
+  judge: string;
+  samples: number;
+  sessions: number;
+  outcomes: Record<Outcome, number>;
+  outcome_reasons: Record<string, Record<string, number>>;
+  flags: Record<string, number>;
+  metrics: Record<string, Metric>;
+  by_task_type: Record<string, { samples: number; outcomes: Record<string, number>; metrics: Record<string, Metric> }>;
+  format: {
+    unparsable: number;
+    no_sentence: number;
+    no_citation: number;
+    no_citation_needed: number;
+    strict_f1: number | null;
+    recovered_f1: number | null;
+    format_loss: number | null;
+    evidence_loss: number | null;
+    codes: Record<string, CodeLoss>;
+  };
+  judging: { verdicts: number; missing: Record<string, number>; retried: number; checked_pairs: number; contradictions: number };
+  tools: Record<string, { calls: number; failed: Record<string, number> }>;
+  rounds: number;
+  usage: { model: Usage; judge: Usage };
+  seconds: { total: number; longest: number };
+  tape: { interactions: number; misses: number; lenient: number };
+  statistics: { level: number; resamples: number; seed: number };
+  digest: string;
+}
+
+export interface Usage {
+  calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  reasoning_tokens: number;
+  cached_tokens: number;
+}
+
+export type RowArray = [
+  id: string,
+  repeat: number,
+  question: string,
+  task_type: string | null,
+  outcome: Outcome,
+  flags: string[],
+  answer: string | null,
+  f1: number | null,
+  recall: number | null,
+  precision: number | null,
+  recovered: number | null,
+  codes: [code: string, points: number | null][],
+  rounds: number,
+  tokens: number,
+  seconds: number,
+  contradiction: number,
+  urls: number[],
+  name: string,
+];
+
+export interface CodePage {
+  code: string;
+  severity: string;
+  title: string;
+  text: string;
+}
+
+export interface RunShown {
+  letter: string;
+  name: string;
+  summary: Summary;
+  headline: [first: [text: string, strong: boolean][], second: string];
+  recovered_interval: [number, number] | null;
+  compared: Record<string, unknown>;
+  starts: unknown[];
+  hosts: [host: string, calls: number, failed: Record<string, number>][];
+  urls: string[];
+  rows: RowArray[];
+}
+
+export interface Index {
+  version: number;
+  pincite: string;
+  runs: RunShown[];
+  codes: CodePage[];
+  folder: string | null;
+  pages: "all" | "cited";
+  only: string | null;
+  comparison: Comparison | null;
+}
+
+export interface Comparison {
+  refused: string[];
+  metrics: Record<string, { difference: number; interval: [number, number] | null; p: number | null; holm: number | null; test: string }>;
+}
+
+export interface Call {
+  tool: string;
+  arguments: string;
+  text: TextRef;
+  pages?: number[];
+  failure?: string;
+  neutralised?: number;
+  left_out_chars?: number;
+}
+
+export interface Round {
+  reasoning?: TextRef;
+  content?: TextRef;
+  finish?: string;
+  forced?: boolean;
+  calls?: Call[];
+}
+
+export interface Piece {
+  kind: string;
+  text: TextRef;
+  start_char?: number;
+  end_char?: number;
+  sha256?: string;
+  left_out_chars?: number;
+}
+
+export interface Page {
+  number: number;
+  url: string;
+  title: string;
+  aliases?: string[];
+  total_chars?: number;
+  pieces?: Piece[];
+  n_failed?: number;
+}
+
+export interface Verdict {
+  label?: string;
+  reason?: string;
+  raw?: string;
+  attempts?: number;
+  failure?: string;
+  prompt?: string;
+}
+
+export interface Unit {
+  kind: "support" | "relevance" | "need";
+  sentences: number[];
+  number?: number;
+  verdict: Verdict;
+}
+
+export interface Citation {
+  number: number | null;
+  body: string;
+  start: number;
+  end: number;
+  score?: string;
+}
+
+export interface Sentence {
+  text: string;
+  start: number;
+  end: number;
+  citations?: Citation[];
+  score?: string;
+}
+
+export interface Finding {
+  code: string;
+  severity: string;
+  start: number;
+  end: number;
+  start_char: number;
+  end_char: number;
+  line: number;
+  column: number;
+  message: string;
+  fix?: string;
+  points?: number;
+}
+
+export interface Session {
+  version: number;
+  id: string;
+  repeat?: number;
+  task_type?: string;
+  question: string;
+  reference?: string;
+  sources?: string[];
+  outcome: Outcome;
+  reason?: string;
+  flags?: string[];
+  dialect: string;
+  finish?: string;
+  texts: string[];
+  rounds?: Round[];
+  pages?: Page[];
+  answer?: TextRef;
+  sentences?: Sentence[];
+  recovered?: { sentences: Sentence[]; recall?: number; precision?: number; f1?: number };
+  findings?: Finding[];
+  not_checked?: string[];
+  consistency?: Verdict;
+  units?: Unit[];
+  score?: { recall?: string; precision?: string; f1?: string; f1_bounds?: [string, string] };
+  citation_counting: string;
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  seconds?: number;
+}
+
+/** A row with names instead of positions. */
+export interface Row {
+  id: string;
+  repeat: number;
+  question: string;
+  taskType: string | null;
+  outcome: Outcome;
+  flags: string[];
+  answer: string | null;
+  f1: number | null;
+  recall: number | null;
+  precision: number | null;
+  recovered: number | null;
+  codes: [string, number | null][];
+  rounds: number;
+  tokens: number;
+  seconds: number;
+  contradiction: number;
+  urls: number[];
+  name: string;
+}
+
+export function rowOf(a: RowArray): Row {
+  return {
+    id: a[0],
+    repeat: a[1],
+    question: a[2],
+    taskType: a[3],
+    outcome: a[4],
+    flags: a[5],
+    answer: a[6],
+    f1: a[7],
+    recall: a[8],
+    precision: a[9],
+    recovered: a[10],
+    codes: a[11],
+    rounds: a[12],
+    tokens: a[13],
+    seconds: a[14],
+    contradiction: a[15],
+    urls: a[16],
+    name: a[17],
+  };
+}
+
+export const unparsable = (row: Row): boolean => row.flags.includes("no_sentence") || row.flags.includes("no_citation");
