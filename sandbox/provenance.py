@@ -61,8 +61,10 @@ class Provenance(BaseModel):
         return hashlib.sha256(encode(self.compared)).hexdigest()
 
 
-def provenance(compared: Facts, started: str, command: Sequence[str], servers: Facts) -> Provenance:
-    """The capsule of a run that starts now."""
+def provenance(
+    compared: Facts, started: str, command: Sequence[str], servers: Facts, nonce: str | None = None
+) -> Provenance:
+    """The capsule of a run that starts now; `nonce` where it plays a recorded run, whose requests hold that one."""
     root = Path(__file__).resolve().parent.parent
     commit = _git(root, "rev-parse", "HEAD")
     status = _git(root, "status", "--porcelain", "--untracked-files=no") if commit else None
@@ -75,7 +77,7 @@ def provenance(compared: Facts, started: str, command: Sequence[str], servers: F
         git_dirty=None if status is None else bool(status),
         servers=servers,
     )
-    return Provenance(compared=compared, nonce=secrets.token_hex(6), starts=(start,))
+    return Provenance(compared=compared, nonce=nonce or secrets.token_hex(6), starts=(start,))
 
 
 def mixed(old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], prefix: str = "") -> list[str]:

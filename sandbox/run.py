@@ -123,9 +123,9 @@ async def run(
             loaded = benchmark.load(settings, parts.sources.corpus)
             facts = compared(benchmark, settings, loaded, parts)
             command = [parts.redactor.redact(word) for word in occasion.command]
-            capsule = folder.begin(
-                as_toml(settings), provenance(facts, occasion.started, command, _servers(settings, parts))
-            )
+            nonce = playing.recorded.nonce if playing.recorded is not None else None
+            fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce)
+            capsule = folder.begin(as_toml(settings), fresh)
             folder.write(SAMPLES, as_lines(loaded.samples))
             rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)
             samples = loaded.samples[: settings.limit]

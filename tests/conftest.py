@@ -16,6 +16,8 @@ LOOPBACK = ("127.", "::1", "localhost")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--real-model", action="store", default=None, metavar="GGUF", help="run the real-model test on it")
+    parser.addoption("--kills", action="store", default="8", metavar="N", help="how often the crash test kills its run")
+    parser.addoption("--kill-seed", action="store", default=None, metavar="SEED", help="the crash test's moments")
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ COMMANDS: dict[str, Command] = {
     "replay": Command("sandbox.cli.replay", "the same result to the byte, from the tape alone"),
     "score": Command("sandbox.cli.score", "score stored verdicts again, or verdicts made elsewhere; no calls"),
     "show": Command("sandbox.cli.show", "one session, round by round, with evidence and verdicts"),
+    "verify": Command("sandbox.cli.verify", "hashes and scores recomputed from the run folder alone"),
     "report": Command("sandbox.cli.report", "tables of one or several runs"),
     "compare": Command("sandbox.cli.compare", "two runs, question by question: is the difference real, what moved"),
     "cassette": Command("sandbox.cli.cassette", "look at tapes, check, pack, export and import them"),

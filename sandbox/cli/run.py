@@ -15,7 +15,9 @@ from typing import Annotated
 
 import typer
 
+from cassettes.modes import PoolMiss
 from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
+from sandbox.derived import Derived, fork, fork_point, web_replay
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.run import Occasion, RunEnd, utc_now
@@ -29,6 +31,7 @@ from tools.tool import SetupError
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 NAMES = ", ".join(BENCHMARKS)
+POOL_MISS: dict[str, PoolMiss] = {"error": "error", "empty": "empty", "live": "live"}
 
 
 @app.command(context_settings={"max_content_width": 110})
@@ -67,6 +70,18 @@ def run(
         bool, typer.Option("--f1-only", help="Skip judge calls that cannot change F1 (recall then has gaps).")
     ] = False,
     language: Annotated[str | None, typer.Option(help="Language of tools and requests: ja or en. [ja]")] = None,
+    web_from: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="Search and fetch from the tapes of this run; repeatable. The model is live."),
+    ] = None,
+    fork_from: Annotated[
+        str | None,
+        typer.Option("--fork", metavar="RUN@ROUND", help="RUN's model up to ROUND, then --model."),
+    ] = None,
+    on_web_miss: Annotated[
+        str | None,
+        typer.Option(help="A page or search that no tape has: error, empty or live. [--web-from: error; --fork: live]"),
+    ] = None,
     settings: Annotated[Path | None, typer.Option(help="TOML settings; flags win. See run.toml of any run.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -103,16 +118,45 @@ def run(
         **_named_values(set_ or []),
     }
     chosen = benchmark_named(benchmark)
-    resolved = resolve(benchmark, chosen.defaults, settings, flags)
-    folder = out or Path("runs") / default_name(resolved)
+    derived = _derived(web_from or [], fork_from, on_web_miss)
+    resolved = resolve(benchmark, chosen.defaults, settings, flags, derived.base if derived else None)
+    if derived is not None and data is None:
+        chosen = derived.benchmark
+        if chosen.name != benchmark:
+            raise SetupError(f"the recorded run is one of {chosen.name}, not of {benchmark}")
+    folder = out or Path("runs") / (default_name(resolved) + _suffix(web_from or [], fork_from))
     progress = Progress(sys.stderr, quiet=quiet)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
     try:
-        end = asyncio.run(run_benchmark(chosen, resolved, folder, occasion, progress))
+        playing = derived.playing if derived else None
+        end = asyncio.run(run_benchmark(chosen, resolved, folder, occasion, progress, playing))
     except KeyboardInterrupt:
         print(f"pincite: stopped; finished samples are kept in {folder}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None
     _show(folder, end, as_json_only=json_)
+
+
+def _derived(web_from: list[Path], fork_from: str | None, on_miss: str | None) -> Derived | None:
+    """What the options that play recorded runs ask for; None where there are none."""
+    if on_miss is not None and on_miss not in POOL_MISS:
+        raise SetupError(f"--on-web-miss is error, empty or live, not {on_miss!r}")
+    if web_from and fork_from:
+        raise SetupError("--web-from and --fork cannot go together")
+    if fork_from is not None:
+        return fork(fork_point(fork_from), POOL_MISS[on_miss or "live"])
+    if web_from:
+        return web_replay(web_from, POOL_MISS[on_miss or "error"])
+    if on_miss is not None:
+        raise SetupError("--on-web-miss goes with --web-from or --fork")
+    return None
+
+
+def _suffix(web_from: list[Path], fork_from: str | None) -> str:
+    """What tells the folder of a run that plays another from that of an ordinary one."""
+    if fork_from:
+        point = fork_point(fork_from)
+        return f"-fork-{point.run.name}-{point.round}"
+    return f"-web-{web_from[0].name}" if web_from else ""
 
 
 def default_name(settings: RunSettings) -> str:

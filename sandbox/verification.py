@@ -1,0 +1,118 @@
+"""Whether a run folder says the truth about itself: hashes and scores recomputed from the folder alone.
+
+Knows: everything in a run folder that can be recomputed from something else in it. Must not know: how it came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cassettes.errors import TapeError
+from cassettes.naming import journal_path, session_name
+from cassettes.verifying import verify as verify_tape
+from sandbox.differences import first_difference
+from sandbox.lenient import mapping, parsed
+from sandbox.record import Record
+from sandbox.rescore import rescored
+from sandbox.run import TAPE
+from sandbox.sample_file import read_samples
+from sandbox.store import read_provenance, summary_of
+from sandbox.stored_run import StoredRun, open_run
+from sandbox.summary import as_json
+from tools.tool import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Something that is not what the rest of the folder says. `where` = file, sample or exchange."""
+
+    where: str
+    message: str
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was recomputed, and what does not agree."""
+
+    n_records: int = 0
+    n_verdicts: int = 0
+    n_exchanges: int = 0
+    n_bodies: int = 0
+    digest: str = ""
+    problems: list[Disagreement] = field(default_factory=list[Disagreement])
+
+
+def verify(run: Path) -> Verification:
+    """Recompute what can be. Raises SetupError for what is no run folder."""
+    stored = open_run(run)
+    found = Verification()
+    found.problems += _tape(run, found)
+    found.problems += _records(stored, found)
+    found.problems += _summary(stored, found)
+    return found
+
+
+def _tape(run: Path, found: Verification) -> Iterator[Disagreement]:
+    try:
+        report = verify_tape(run / TAPE)
+    except TapeError as error:
+        yield Disagreement(TAPE, str(error))
+        return
+    found.n_exchanges, found.n_bodies = report.n_exchanges, report.n_blobs
+    for problem in report.problems:
+        yield Disagreement(problem.where, f"{problem.kind}: {problem.message}")
+
+
+def _records(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
+    provenance = read_provenance(stored.path)
+    if provenance is None:
+        yield Disagreement("provenance.json", "is missing")
+        return
+    known = {sample.id: sample for sample in read_samples(stored.path)}
+    prompts = set(mapping(mapping(provenance.compared.get("judge")).get("prompts")).values())
+    try:
+        for record in stored.records():
+            found.n_records += 1
+            found.n_verdicts += len(record.units) + (record.consistency is not None)
+            where = f"{record.sample_id} repeat {record.repeat}"
+            again = rescored(record, f1_only=stored.settings.citations.f1_only)
+            if again != record:
+                what = first_difference(record.model_dump_json(), again.model_dump_json())
+                yield Disagreement(where, f"the score does not follow from the verdicts: {what}")
+            sample = known.get(record.sample_id)
+            if sample is None:
+                yield Disagreement(where, "samples.jsonl does not have this sample")
+            elif (sample.question, sample.gold.reference) != (record.question, record.reference):
+                yield Disagreement(where, "question or reference is not that of samples.jsonl")
+            if not journal_path(stored.path / TAPE, session_name(record.sample_id, record.repeat)).exists():
+                yield Disagreement(where, "there is no tape of this session")
+            if foreign := _prompts(record) - prompts:
+                yield Disagreement(where, f"judged with a prompt that provenance.json does not name: {foreign}")
+    except SetupError as error:
+        yield Disagreement("records.jsonl", str(error))
+
+
+def _prompts(record: Record) -> set[object]:
+    rows = [unit.verdict for unit in record.units] + ([record.consistency] if record.consistency else [])
+    return {row.prompt_sha256 for row in rows}
+
+
+def _summary(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
+    try:
+        made = stored.summary()
+    except SetupError as error:
+        yield Disagreement("records.jsonl", str(error))
+        return
+    found.digest = made.digest
+    written = summary_of(stored.path)
+    if written is None:
+        yield Disagreement("summary.json", "is missing; pincite score RUN writes it")
+        return
+    # A folder that was moved has another path, and nothing else.
+    now = mapping(parsed(as_json(made)))
+    differing = [name for name in sorted(now.keys() | written.keys()) if now.get(name) != written.get(name)]
+    for name in differing:
+        if name != "run":
+            yield Disagreement("summary.json", f"{name} is not what the records give")
