@@ -116,8 +116,9 @@ def _first_of(parts: Iterable[tuple[str, object, object]]) -> _Found | None:
 def character_diff(then: str, now: str, at: int) -> str:
     """The two texts around character `at`, sign by sign: Japanese has no spaces to set words apart."""
     start = max(at - BEFORE_CHARS, 0)
-    old, new = then[start : at + AFTER_CHARS], now[start : at + AFTER_CHARS]
-    pieces = ["…"] if start else []
+    # What stands before is equal and stays out of the matching, which would else find its like further on.
+    pieces = ["…" if start else "", then[start:at]]
+    old, new = then[at : at + AFTER_CHARS], now[at : at + AFTER_CHARS]
     for step, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if step == "equal":
             pieces.append(old[i:j])

@@ -23,7 +23,6 @@ from cassettes.playlist import Playlist
 _DONE: Final = re.compile(rb"(?:^|\n)data: ?\[DONE\]")
 _DONE_BYTES: Final = 16
 _PASSING: Final = (408, 425, 429)
-_PASSING: Final = (408, 425, 429)
 
 
 @dataclass(frozen=True, slots=True)

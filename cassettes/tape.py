@@ -163,6 +163,11 @@ class SessionTape:
         """True if the last answer on that channel at that place came from a recording: nothing is to be waited for."""
         return self._played_last.get((channel, place), False)
 
+    @property
+    def recording(self) -> Recording:
+        """What the session's own tape held when it was opened."""
+        return self._player.own
+
     def report(self) -> SessionReport:
         """What the tape did until now."""
         channels: dict[Channel, ChannelReport] = {}

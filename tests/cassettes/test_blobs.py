@@ -163,6 +163,6 @@ def test_whatever_is_cut_off_a_pack_the_records_before_it_are_whole(
         pack.write_bytes(data[: max(len(data) - cut, 0)])
     blobs = Blobs(folder)
     kept = [blobs.get(name) for name in dict.fromkeys(names) if name in blobs]
-    assert kept == [body for body in dict.fromkeys(bodies)][: len(kept)]
+    assert kept == list(dict.fromkeys(bodies))[: len(kept)]
     assert blobs.damaged == []
     blobs.close()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,7 +131,7 @@ def test_a_journal_that_is_being_written_belongs_to_its_writer(tmp_path: Path) -
     path = tmp_path / "a.yaml"
     writer, other = JournalWriter(path, HEADER), JournalWriter(path, HEADER)
     writer.append(interaction(1))
-    with pytest.raises(TapeBusy, match="another process is recording 問1/子育て.r0"):
+    with pytest.raises(TapeBusy, match=r"another process is recording 問1/子育て\.r0"):
         other.append(interaction(2))
     with path.open("ab") as file:
         file.write(b"# under way")

@@ -8,7 +8,7 @@ import pytest
 from cassettes.exchange import Channel, Outgoing, TapeRequest
 from cassettes.keys import Identities, Identity, is_key_parameter, page_url
 
-QUESTION = {"role": "user", "content": "令和６年度の子育て支援は？"}
+QUESTION: dict[str, object] = {"role": "user", "content": "令和６年度の子育て支援は？"}
 
 
 def chat(body: dict[str, object], *, url: str = "https://a.example/v1/chat/completions") -> Identity:
