@@ -163,4 +163,5 @@ def cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ from sandbox.reports.terminal import baseline_note, console_for, print_report
 from sandbox.reports.untrusted import one_line, visible
 from sandbox.stored_run import open_run
 from sandbox.summary import RunFacts, summarise
+from sandbox.tape_reports import TapeRow
 
 TABLES = """\
 tmg-cqa-tool · qwen3 · 4 questions
@@ -36,11 +37,17 @@ generation failed         1                0                0
 context overflow          1                0         left out
 judge error               0  0 where missing  0 where missing
 
-Citation format          answers
-────────────────────────────────
-unparsable (F1 0)              1
-  no sentence tag              1
-cut by the output limit        1
+Citation format                                answers
+──────────────────────────────────────────────────────
+unparsable (F1 0)                                    1
+  no sentence tag                                    1
+cut by the output limit                              1
+F1 if the format were right, % (never scored)     15.9
+F1 points lost to format                           0.0
+F1 points lost to evidence                        84.1
+  P03                                          1 (0.0)
+  R01                                                1
+  W02                                          1 (0.0)
 
 By task type, %  n  Consist.  Recall  Precision    F1
 ─────────────────────────────────────────────────────
@@ -202,10 +209,13 @@ def test_a_session_that_stands_there_twice_is_refused(stored_run: Path, capsys: 
     assert capsys.readouterr().err == f"pincite: {records} holds sample tmg-0001, repeat 0, twice\n"
 
 
-def test_what_the_tape_did_is_kept_from_the_stored_summary(stored_run: Path) -> None:
-    (stored_run / "summary.json").write_text(
-        '{"tape": {"interactions": 31, "misses": 2, "lenient": 0}}', encoding="utf-8"
+def test_what_the_tape_did_is_the_sum_over_the_last_row_of_each_session(stored_run: Path) -> None:
+    row = TapeRow(
+        sample_id="q1", repeat=0, interactions=30, played=1, live=29, misses=2, lenient=0, pool_hits=0, pool_misses=0
     )
+    again, torn = row.model_copy(update={"interactions": 31}), '{"sample_id"'
+    lines = [row.model_dump_json(), again.model_dump_json(), torn]
+    (stored_run / "tape.jsonl").write_text("\n".join(lines), encoding="utf-8")
     made = open_run(stored_run).summary().tape
     assert (made.interactions, made.misses, made.lenient) == (31, 2, 0)
 
