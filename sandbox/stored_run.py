@@ -58,12 +58,17 @@ class StoredRun:
         return made
 
 
-def open_run(path: Path) -> StoredRun:
-    """The run in folder `path`. Raises SetupError, saying what is missing, where it is none or half written."""
+def open_run(path: Path, *, need_records: bool = True) -> StoredRun:
+    """The run in folder `path`; without `need_records` one whose records were lost will do.
+
+    Raises SetupError, saying what is missing, where it is no run folder or half written.
+    """
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
         raise SetupError(f"{path} {what}: expected a run folder, as written by pincite run --out DIR")
     missing = [name for name in (SETTINGS, RECORDS) if not (path / name).is_file()]
+    if missing == [RECORDS] and not need_records:
+        missing = []
     if len(missing) == 2:
         raise SetupError(f"{path} is no run folder: it has neither {SETTINGS} nor {RECORDS}")
     if missing:

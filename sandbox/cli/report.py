@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from sandbox.rebuild import rebuild as rebuild_records
 from sandbox.reports.html import LARGE_BYTES, PageOptions, PageWritten, write_page
 from sandbox.reports.page_data import PagesKept
 from sandbox.reports.terminal import console_for, print_report
@@ -41,6 +42,9 @@ def report(
     html_folder: Annotated[
         bool, typer.Option("--html-folder", help="With --html: sessions into a folder beside the page.")
     ] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="First make the records anew from the tapes, where they were lost.")
+    ] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print each run's summary as JSON, one a line, and nothing else.")
     ] = False,
@@ -55,6 +59,9 @@ def report(
     """
     if html is None and (pages or only is not None or html_folder):
         raise SetupError("--pages, --only and --html-folder say what goes into a page: they need --html FILE")
+    if rebuild:
+        for folder in runs:
+            _rebuild(folder)
     opened = [open_run(run) for run in runs]
     if html is not None:
         written = write_page(opened, html, PageOptions(pages or "all", only, html_folder))
@@ -65,6 +72,12 @@ def report(
             print(as_json(run.summary()))
     elif html is None:
         print_report([run.summary() for run in opened], console_for(sys.stdout))
+
+
+def _rebuild(run: Path) -> None:
+    made = rebuild_records(open_run(run, need_records=False), lambda: None)
+    ends = f"; {made.n_unfinished} tapes end too early, pincite run goes on with them" if made.n_unfinished else ""
+    print(f"pincite: {run}: {made.n_records} records made anew from the tapes{ends}", file=sys.stderr)
 
 
 def _page_line(written: PageWritten) -> str:
