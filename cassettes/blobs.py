@@ -170,7 +170,7 @@ class _Pack:
         record = _HEAD.pack(key, len(packed), zlib.crc32(_CHECKED.pack(key, len(packed)))) + packed
         write_all(self._fd, record, self.end, self.path)
         if fsync:
-            os.fsync(self._fd)
+            flush(self._fd, self.path.parent if self.end == len(MAGIC) else None)
         offset = self.end + _HEAD.size
         self.end += len(record)
         return offset
@@ -247,6 +247,17 @@ def write_all(descriptor: int, data: bytes, end: int, path: Path) -> None:
     except OSError as error:
         os.ftruncate(descriptor, end)
         raise disk_error(path, error) from error
+
+
+def flush(descriptor: int, folder: Path | None) -> None:
+    """Onto the disk itself: the file and, where it is new, its name in `folder`."""
+    os.fsync(descriptor)
+    if folder is not None:
+        names = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(names)
+        finally:
+            os.close(names)
 
 
 def disk_error(path: Path, error: OSError) -> TapeDiskError:

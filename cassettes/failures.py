@@ -46,6 +46,11 @@ def exception_response(error: httpx2.RequestError) -> TapeResponse:
     return TapeResponse(NO_RESPONSE, (header,))
 
 
+def given_up() -> httpx2.RequestError:
+    """What stands for an answer that the caller did not wait for."""
+    return httpx2.ReadTimeout("the caller gave up waiting")
+
+
 def said_by(response: TapeResponse) -> str | None:
     """Class and text of the exception that `response` stands for, None for a real response."""
     if response.status != NO_RESPONSE:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from cassettes.blobs import Torn, cut_file, disk_error, write_all
+from cassettes.blobs import Torn, cut_file, disk_error, flush, write_all
 from cassettes.errors import TapeBusy, TapeDamaged
 from cassettes.exchange import CHANNELS, Channel
 
@@ -159,10 +159,15 @@ def read_journal(path: Path, *, writable: bool = True) -> Journal | None:
     return Journal(path, header, data, entries, last, torn)
 
 
-def read_header(path: Path) -> Header:
-    """The header alone, without reading the rest. Raises TapeDamaged."""
+def read_header(path: Path) -> Header | None:
+    """The header alone, without reading the rest; None where it was never whole. Raises TapeDamaged."""
     with path.open("rb") as file:
-        return _read_header(path, b"".join(file.readline() for _ in range(3)))
+        data = b"".join(file.readline() for _ in range(3))
+    if data.endswith(b"\n" + _START):
+        return _read_header(path, data)
+    if not _is_ours(data):
+        raise _foreign(path)
+    return None
 
 
 def read_lines(path: Path, entry: Entry) -> Lines:
@@ -186,12 +191,13 @@ class JournalWriter:
         """Write lines made by `encode_interaction`. Raises TapeDiskError and TapeBusy."""
         if self._fd < 0:
             self.open()
-        if self._end == 0:
+        is_new = self._end == 0
+        if is_new:
             interaction = encode_header(self._header) + interaction
         write_all(self._fd, interaction, self._end, self._path)
         self._end += len(interaction)
         if self._fsync:
-            os.fsync(self._fd)
+            flush(self._fd, self._path.parent if is_new else None)
 
     def open(self) -> None:
         """Lock the file, creating it if need be."""
@@ -277,10 +283,20 @@ def _tail(path: Path, end: int, size: int, *, writable: bool) -> Torn | None:
     return None if cut is None else Torn(path, end, size - end, cut)
 
 
+def _is_ours(data: bytes) -> bool:
+    """True if a file that begins so may be a journal, however little of it was written."""
+    start = b"version: 1\n" + _HEADER
+    return start.startswith(data[: len(start)])
+
+
+def _foreign(path: Path) -> TapeDamaged:
+    return TapeDamaged(f"{path} is no journal of this version; `pincite cassette import` reads foreign cassettes")
+
+
 def _read_header(path: Path, data: bytes) -> Header:
     lines = data.split(b"\n", 3)
     if len(lines) < 3 or lines[0] != b"version: 1" or not lines[1].startswith(_HEADER) or lines[2] + b"\n" != _START:
-        raise TapeDamaged(f"{path} is no journal of this version; `pincite cassette import` reads foreign cassettes")
+        raise _foreign(path)
     try:
         said = json.loads(lines[1][len(_HEADER) :])
         return Header(str(said["session"]), str(said["config"]), cast("dict[str, str]", said["fields"]))

@@ -5,6 +5,7 @@ Knows: how an exchange is appended, and when a stream is finished. Must not know
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Final
 import httpx2
 
 from cassettes.exchange import Channel, TapeRequest, TapeResponse
-from cassettes.failures import said
+from cassettes.failures import given_up, said
 from cassettes.interaction import Writer
 from cassettes.journal import JournalWriter, Key, encode_interaction
 from cassettes.keys import Identity
@@ -101,6 +102,10 @@ class Recorder:
         except httpx2.RequestError as error:
             if not recorded:
                 self._append_broken(asked, n, response, body, said(error))
+            raise
+        except asyncio.CancelledError:
+            if not recorded:
+                self._append_broken(asked, n, response, body, said(given_up()))
             raise
         except GeneratorExit:
             if not recorded:

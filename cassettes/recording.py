@@ -62,11 +62,17 @@ class RecordedSet:
 
     def sessions(self) -> list[str]:
         """The names of all sessions."""
-        return [read_header(path).session for path in self.journals()]
+        return session_names(self.folder)
 
     def close(self) -> None:
         """Close the packs."""
         self.blobs.close()
+
+
+def session_names(folder: Path) -> list[str]:
+    """The names of all sessions of a folder, in the order of their files. Raises TapeDamaged for a foreign file."""
+    headers = (read_header(path) for path in sorted(folder.glob(f"*{SUFFIX}")))
+    return [header.session for header in headers if header is not None]
 
 
 @dataclass(frozen=True, slots=True)

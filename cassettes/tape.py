@@ -7,6 +7,7 @@ One `TapeSet` is one folder; one `SessionTape` is one session, and nothing of it
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -22,16 +23,16 @@ from cassettes.drift import drift
 from cassettes.errors import MissReport, TapeError, TapeExists, TapeMiss
 from cassettes.exchange import CHANNELS, Channel, TapeRequest, TapeResponse
 from cassettes.explain import Mending, explain
-from cassettes.failures import exception_response, recorded_exception
+from cassettes.failures import exception_response, given_up, recorded_exception
 from cassettes.interaction import Writer
-from cassettes.journal import Header, Journal, JournalWriter, read_header, read_journal, rewrite
+from cassettes.journal import Header, Journal, JournalWriter, read_journal, rewrite
 from cassettes.keys import Identities
 from cassettes.modes import Modes
-from cassettes.naming import SUFFIX, journal_path
+from cassettes.naming import journal_path
 from cassettes.player import Player
 from cassettes.playlist import unfinished
 from cassettes.recorder import Asked, Recorder
-from cassettes.recording import BLOBS, OpenSets, Others, Recording
+from cassettes.recording import BLOBS, OpenSets, Others, Recording, session_names
 from cassettes.redact import Redactor
 from cassettes.report import ChannelReport, Drift, SessionReport
 
@@ -83,7 +84,7 @@ class TapeSet:
 
     def sessions(self) -> list[str]:
         """The names of all sessions that have a journal, in the order of their file names."""
-        return [read_header(path).session for path in sorted(self.folder.glob(f"*{SUFFIX}"))]
+        return session_names(self.folder)
 
     def close(self) -> None:
         """Close all files."""
@@ -129,6 +130,8 @@ class SessionTape:
             own.playlist,
             dict.fromkeys(CHANNELS, 0),
         )
+        if own.playlist.entries and tapes.writes:
+            self._recorder.writer.open()
         self._counts: dict[Channel, ChannelReport] = {channel: ChannelReport() for channel in CHANNELS}
         namesakes = tapes.others.recordings(name)
         source = namesakes[0] if tapes.others.source is not None else None
@@ -254,6 +257,10 @@ class SessionTape:
                 response = await live()
             except httpx2.RequestError as error:
                 recorder.append(asked, n, exception_response(error))
+                raise
+            except asyncio.CancelledError:
+                # A deadline of the caller: without a trace, the next answer would be played in this one's place.
+                recorder.append(asked, n, exception_response(given_up()))
                 raise
             if response.stream is not None:
                 return replace(response, stream=recorder.tee(asked, n, response, response.stream))

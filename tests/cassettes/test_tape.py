@@ -179,24 +179,52 @@ def test_an_exception_is_an_interaction_and_is_raised_again(tmp_path: Path) -> N
     assert within(tmp_path, Modes.sealed(), replay) == [(type(error).__name__, str(error)) for error in errors]
 
 
-def test_what_is_cancelled_leaves_nothing_and_takes_no_number(tmp_path: Path) -> None:
-    async def never() -> TapeResponse:
-        await asyncio.sleep(3_600)
-        raise AssertionError
+async def never() -> TapeResponse:
+    await asyncio.sleep(3_600)
+    raise AssertionError
 
-    async def record(tape: SessionTape) -> None:
+
+def test_an_answer_that_the_caller_did_not_wait_for_is_a_timeout_when_played(tmp_path: Path) -> None:
+    async def asked(tape: SessionTape, live: list[Live] | None) -> list[str]:
+        said: list[str] = []
+        for i in range(3):
+            try:
+                async with asyncio.timeout(0.01 if i != 1 else None):
+                    said.append(await text(tape, search("東京", "r01.c1"), live[i] if live else None))
+            except TimeoutError:
+                said.append("timeout")
+            except httpx2.TimeoutException as error:
+                said.append(f"timeout ({error})")
+        return said
+
+    async def record(tape: SessionTape) -> list[str]:
+        return await asked(tape, [never, says("結果"), never])
+
+    async def replay(tape: SessionTape) -> list[str]:
+        return await asked(tape, None)
+
+    assert within(tmp_path, Modes.record(), record) == ["timeout", "結果", "timeout"]
+    assert within(tmp_path, Modes.sealed(), replay) == [
+        "timeout (the caller gave up waiting)",
+        "結果",
+        "timeout (the caller gave up waiting)",
+    ]
+
+
+def test_what_a_stopped_run_was_waiting_for_is_asked_again(tmp_path: Path) -> None:
+    async def stopped(tape: SessionTape) -> None:
+        await tape.exchange(chat("一"), says("答え一"))
         task = asyncio.create_task(tape.exchange(search("東京"), never))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await tape.exchange(search("東京"), says("後から"))
 
-    async def replay(tape: SessionTape) -> str:
-        return await text(tape, search("東京"))
+    async def go_on(tape: SessionTape) -> list[str]:
+        return [await text(tape, chat("一")), await text(tape, search("東京"), says("結果"))]
 
-    within(tmp_path, Modes.record(), record)
-    assert within(tmp_path, Modes.sealed(), replay) == "後から"
+    within(tmp_path, Modes.resume(), stopped)
+    assert within(tmp_path, Modes.resume(), go_on) == ["答え一", "結果"]
 
 
 def test_a_recorded_429_then_200_is_replayed_without_sleeping(tmp_path: Path) -> None:
@@ -300,10 +328,15 @@ def test_recording_over_a_recording_is_refused(tmp_path: Path) -> None:
 
 def test_two_writers_of_one_session_are_refused(tmp_path: Path) -> None:
     async def scene(tape: SessionTape) -> None:
-        with TapeSet(tmp_path, Modes.resume()) as tapes, tapes.session(NAME) as other:
-            await tape.exchange(search("東京"), says("結果"))
-            with pytest.raises(TapeBusy):
-                await other.exchange(search("大阪"), says("結果"))
+        with TapeSet(tmp_path, Modes.resume()) as tapes:
+            with tapes.session(NAME) as other:
+                await tape.exchange(search("東京"), says("結果"))
+                with pytest.raises(TapeBusy):
+                    await other.exchange(search("大阪"), says("結果"))
+            with pytest.raises(TapeBusy, match="another process is recording"):
+                tapes.session(NAME)
+        with TapeSet(tmp_path, Modes.sealed()) as tapes, tapes.session(NAME) as reader:
+            assert await text(reader, search("東京")) == "結果"
 
     within(tmp_path, Modes.resume(), scene)
 
@@ -461,6 +494,30 @@ def test_any_id_of_a_sample_makes_a_file_name(tmp_path: Path, sample_id: str) ->
     assert asyncio.run(scene()) == [f"{sample_id}.r3"]
     (path,) = tmp_path.glob("*.yaml")
     assert (len(path.name.encode()) <= 200, path.name.startswith("."), path.name.isascii()) == (True, False, True)
+
+
+def test_a_session_that_died_in_its_first_write_has_no_name(tmp_path: Path) -> None:
+    (tmp_path / "a.r0.yaml").write_bytes(b'version: 1\npincite: {"format":1,"sess')
+    (tmp_path / "b.r0.yaml").write_bytes(b"")
+    with TapeSet(tmp_path, Modes.resume()) as tapes:
+        assert tapes.sessions() == []
+        with tapes.session("a.r0") as tape:
+            assert asyncio.run(text(tape, search("東京"), says("結果"))) == "結果"
+            torn = tape.report().torn
+            assert torn is not None
+            assert (torn.n_bytes, torn.cut) == (37, True)
+        assert tapes.sessions() == ["a.r0"]
+
+
+def test_fsync_changes_nothing_but_safety(tmp_path: Path) -> None:
+    async def record(tape: SessionTape) -> None:
+        await tape.exchange(page("https://a.example/"), says("長い頁" * 500))
+
+    async def replay(tape: SessionTape) -> str:
+        return await text(tape, page("https://a.example/"))
+
+    within(tmp_path, Modes.record(), record, fsync=True)
+    assert within(tmp_path, Modes.sealed(), replay) == "長い頁" * 500
 
 
 def test_ids_that_differ_have_files_that_differ() -> None:
