@@ -98,10 +98,12 @@ def labels_of(
 def new_units(
     report: LintReport, evidence: Mapping[int, str | None], labels: Labels, *, policy: Policy | None = None
 ) -> tuple[Unit, ...]:
-    """The units of the recovered reading that have no verdict yet; their sentences are those of that reading."""
-    return tuple(
-        unit for unit in units(report.recovered, evidence, policy=policy) if labels.get(unit_key(unit)) is None
-    )
+    """The units of the recovered reading that were never asked and can change its F1.
+
+    Their sentences are indices into that reading. A unit whose label is None was asked, and is not new.
+    """
+    asked = units(report.recovered, evidence, policy=policy, f1_only=True)
+    return tuple(unit for unit in asked if unit_key(unit) not in labels)
 
 
 def losses(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.record import Record
+from sandbox.recovered import recovered_labels
 from sandbox.settings import RunSettings, resolve
 from sandbox.store import RECORDS, SETTINGS, read_records
 from sandbox.summary import RunFacts, Summary, summarise
@@ -39,13 +40,15 @@ class StoredRun:
             yield record
 
     def facts(self) -> RunFacts:
-        """What the summary needs beside the records; what the tape did is taken from the last stored summary."""
+        """What the summary needs beside the records: names, what the tape did, verdicts on recovered readings."""
         return RunFacts(
             benchmark=self.settings.benchmark,
             run=str(self.path),
             model=self.settings.model.name,
             judge=self.settings.judge.name,
             tape=counts(read_rows(self.path)),
+            max_evidence_chars=self.settings.judge.max_evidence_chars,
+            recovered=recovered_labels(self.path),
         )
 
     def summary(self) -> Summary:

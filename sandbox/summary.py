@@ -18,6 +18,9 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from citations.losses import Labels
+from sandbox.lint_run import CodeLoss as CodeLoss
+from sandbox.lint_run import FormatTally, RecoveredLabels
 from sandbox.outcome import CitationValues, Counted, LeftOut, Value, citation_values, consistency_value, unparsable
 from sandbox.record import Digest, Flag, Outcome, Record, Usage
 from sandbox.statistics import Cluster, Interval, Method, Plan, cluster_bootstrap, wilson
@@ -58,15 +61,12 @@ class Metric(Figures):
     method: Method | None = None
 
 
-class CodeLoss(Figures):
-    """How many answers a lint code stands in, and the F1 (0–1, of the whole run) that it costs."""
-
-    answers: int
-    points: float
-
-
 class Format(Figures):
-    """What the citation format did. Counts are answers; losses are F1 in 0–1, None where they were not worked out."""
+    """What the citation format did. Counts are answers; losses are F1 in 0–1, None where they were not worked out.
+
+    `recovered_f1` counts the answers of `citation_f1`; `recovered_undecided` of them lack a verdict on the recovered
+    reading, which makes the figures None until `pincite score RUN --recovered` has asked for it.
+    """
 
     unparsable: int
     no_sentence: int
@@ -76,6 +76,10 @@ class Format(Figures):
     recovered_f1: float | None = None
     format_loss: float | None = None
     evidence_loss: float | None = None
+    recovered_undecided: int = 0
+    recovered_f1_interval: tuple[float, float] | None = None
+    format_loss_interval: tuple[float, float] | None = None
+    evidence_loss_interval: tuple[float, float] | None = None
     codes: dict[str, CodeLoss] = {}
 
 
@@ -163,12 +167,16 @@ class RunFacts:
     model: str
     judge: str
     tape: TapeCounts = field(default_factory=TapeCounts)
+    max_evidence_chars: int | None = None
+    """What one judge call got of the evidence at most."""
+    recovered: RecoveredLabels = field(default_factory=dict[tuple[str, int], Labels])
+    """Verdicts that only the recovered readings of the answers needed."""
 
 
 def summarise(records: Iterable[Record], facts: RunFacts, plan: Plan | None = None) -> Summary:
     """The summary of `records` (any order, each session once), made in one pass. Same records, same bytes."""
     plan = plan or Plan()
-    total = _Total()
+    total = _Total(FormatTally(facts.recovered, facts.max_evidence_chars))
     for record in records:
         total.add(record)
     return total.summary(facts, plan)
@@ -269,7 +277,8 @@ class _Group:
 class _Total:
     """Everything that one pass over the records adds up."""
 
-    def __init__(self) -> None:
+    def __init__(self, lint: FormatTally) -> None:
+        self._lint = lint
         self._all = _Group()
         self._by_type: dict[str, _Group] = {}
         self._reasons: dict[Outcome, Counter[str]] = {}
@@ -293,6 +302,7 @@ class _Total:
         self._flags.update(record.flags)
         self._unparsable += unparsable(record)
         self._judging.add(record)
+        self._lint.add(record)
         self._rounds += len(record.rounds)
         for call in (call for round_ in record.rounds for call in round_.calls):
             # The names of tools are the model's own words: an unknown one is counted apart, not listed.
@@ -318,7 +328,7 @@ class _Total:
             flags=dict(self._flags),
             metrics=metrics,
             by_task_type=self._types(plan),
-            format=self._format(metrics["citation_f1"]),
+            format=self._format(metrics["citation_f1"], plan),
             judging=self._judging.counts(),
             tools={name: _tool_count(counts) for name, counts in self._tools.items()},
             rounds=self._rounds,
@@ -337,13 +347,22 @@ class _Total:
             for name, group in sorted(self._by_type.items())
         }
 
-    def _format(self, f1: Metric) -> Format:
+    def _format(self, f1: Metric, plan: Plan) -> Format:
+        recovered = self._lint.figures(plan)
         return Format(
             unparsable=self._unparsable,
             no_sentence=self._flags["no_sentence"],
             no_citation=self._flags["no_citation"],
             no_citation_needed=self._flags["no_citation_needed"],
             strict_f1=f1.value,
+            recovered_f1=recovered.f1,
+            format_loss=recovered.format_loss,
+            evidence_loss=recovered.evidence_loss,
+            recovered_undecided=recovered.undecided,
+            recovered_f1_interval=recovered.f1_interval,
+            format_loss_interval=recovered.format_loss_interval,
+            evidence_loss_interval=recovered.evidence_loss_interval,
+            codes=self._lint.codes(),
         )
 
 

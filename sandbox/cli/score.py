@@ -1,19 +1,26 @@
-"""`pincite score`: scores from verdicts that are there already, without any call.
+"""`pincite score`: scores from verdicts that are there already; no call, but with --recovered.
 
 Knows: its flags, where verdicts come from. Must not know: what a verdict is worth.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, BinaryIO, get_args
 
 import typer
 
+from cassettes.redact import Redactor
 from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
+from sandbox.assemble import judging_of, secrets_of
+from sandbox.clients import Access, judge_client
 from sandbox.record import Record
+from sandbox.recovered import Asked, ask_recovered
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.rescore import rescored
 from sandbox.store import SUMMARY, RunFolder
@@ -38,13 +45,22 @@ def score(
     profile: Annotated[
         str, typer.Option(help=f"Scoring rules for --verdicts: {' or '.join(PROFILES)}.", show_default=True)
     ] = PROFILES[0],
+    recovered: Annotated[
+        bool,
+        typer.Option(
+            "--recovered",
+            help="Ask the run's judge what only the recovered readings of the answers need; never scored.",
+        ),
+    ] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print JSON and nothing else (with --verdicts it always is).")
     ] = False,
 ) -> None:
-    """Score verdicts that are there already. Nothing is generated and no judge is asked.
+    """Score verdicts that are there already. Nothing is generated, and no judge is asked but with --recovered.
 
     With RUN: parse each stored answer again, score its stored verdicts, write RUN/summary.json and print the scores.
+    --recovered judges what mending the markup would change, once, and adds F1 as it would be if only the format were
+    right, and the points that each fault costs; the verdicts are kept in RUN/recovered.jsonl, apart from the score.
     With --verdicts FILE: pure arithmetic on verdicts made elsewhere (human annotators, another judge), one answer a
     line; prints per line {"id", "counted" or "dropped", "recall", "precision", "f1", "exact"}, rates from 0 to 1.
     """
@@ -54,7 +70,10 @@ def score(
         return
     if run is None or verdicts is not None:
         raise SetupError("give either a run folder or --verdicts FILE")
-    summary = score_run(open_run(run))
+    stored = open_run(run)
+    if recovered:
+        judge_recovered(stored)
+    summary = score_run(stored)
     if json_:
         print(as_json(summary))
     else:
@@ -80,6 +99,24 @@ def score_file(name: str, profile: Profile) -> list[TmgResult | LongbenchResult]
         raise SetupError(f"cannot read the verdicts in {name}: {error.strerror or error}") from error
     except RowError as error:
         raise SetupError(f"{'stdin' if name == '-' else name}, {error}") from error
+
+
+def judge_recovered(run: StoredRun) -> None:
+    """Ask the run's judge what only the recovered readings need, and say on stderr what was asked. Raises SetupError."""
+
+    async def ask() -> Asked:
+        async with AsyncExitStack() as stack:
+            redact = Redactor(secrets_of(run.settings, os.environ)).redact
+            judge = await judge_client(stack, run.settings, Access(os.environ, redact))
+            return await ask_recovered(run.path, run.records(), judge.model, judging_of(run.settings).citations)
+
+    with RunFolder(run.path):
+        asked = asyncio.run(ask())
+    missing = f"; {asked.n_missing} got no verdict, the same command asks them again" if asked.n_missing else ""
+    print(
+        f"pincite: asked the judge {asked.n_units} new questions about {asked.n_sessions} answers{missing}",
+        file=sys.stderr,
+    )
 
 
 def score_run(run: StoredRun) -> Summary:

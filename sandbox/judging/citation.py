@@ -108,6 +108,11 @@ class _Question:
     unit: Unit
 
 
+def cut_numbers(numbers: Sequence[int], evidence: Mapping[int, str | None], max_chars: int) -> tuple[int, ...]:
+    """Of the pages of one unit, those whose evidence is too long to be shown whole beside the others'."""
+    return _show(numbers, evidence, max_chars).cut
+
+
 async def _ask_unit(judge: ChatModel, asked: _Question, judging: CitationJudging, place: str) -> Asked:
     """The verdict on one unit. `place` orders units under way at once on the tape, also where they read the same."""
     match asked.unit.kind:

@@ -187,7 +187,10 @@ def _format(runs: Sequence[_Run]) -> Table:
 
 
 def _loss(loss: CodeLoss | None) -> str:
-    return "0" if loss is None else f"{loss.answers} (−{percent(loss.points)})"
+    if loss is None:
+        return "0"
+    points = "" if loss.points is None else f" ({percent(-loss.points) if loss.points else '0.0'})".replace("-", "−")
+    return f"{loss.answers}{points}"
 
 
 def _by_type(run: _Run) -> Table:

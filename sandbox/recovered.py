@@ -1,0 +1,163 @@
+"""Verdicts on what only the recovered reading of an answer says: asked once, kept beside the records, never scored.
+
+Knows: which units are new, the file that holds their verdicts. Must not know: what a loss is, how a judge is reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from citations.losses import Labels, UnitKey, new_units
+from citations.markup import dialect_named, parse, untagged
+from citations.model import Unit
+from sandbox.chat import ChatModel
+from sandbox.judging.citation import CitationJudging, judge_units
+from sandbox.lint_run import RecoveredLabels, lint_record, record_labels
+from sandbox.record import Record, Row, Usage, VerdictRow
+from sandbox.rescore import evidence_of
+from sandbox.store import disk_error
+from tools.tool import SetupError
+
+RECOVERED = "recovered.jsonl"
+SESSIONS_AT_ONCE = 32
+
+
+class AskedUnit(Row):
+    """One unit with its verdict, told by what it is about: sentence text, and page or pages."""
+
+    kind: Literal["support", "relevance", "need"]
+    text: str
+    number: int | None = None
+    evidence_numbers: tuple[int, ...] = ()
+    verdict: VerdictRow
+
+
+class RecoveredRow(Row):
+    """One line of recovered.jsonl: what was asked of one session at one time. Later lines add to earlier ones."""
+
+    sample_id: str
+    repeat: int
+    units: tuple[AskedUnit, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked now: sessions with new units, the units, those that the judge left without a verdict, the tokens."""
+
+    n_sessions: int = 0
+    n_units: int = 0
+    n_missing: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+def recovered_labels(folder: Path) -> RecoveredLabels:
+    """The verdicts asked so far; empty where nothing was. A torn last line is passed over.
+
+    A verdict that the judge failed to give stands as None. Raises SetupError for any other line that cannot be read.
+    """
+    path = folder / RECOVERED
+    labels: dict[tuple[str, int], dict[UnitKey, str | None]] = {}
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                row = _row(line, f"{path} line {number}")
+                of_session = labels.setdefault((row.sample_id, row.repeat), {})
+                for unit in row.units:
+                    key = UnitKey(unit.kind, unit.text, unit.number, unit.evidence_numbers)
+                    of_session[key] = unit.verdict.label
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror or error}") from error
+    return labels
+
+
+async def ask_recovered(folder: Path, records: Iterable[Record], judge: ChatModel, judging: CitationJudging) -> Asked:
+    """Ask the judge what the recovered readings need and nobody has asked yet; the verdicts go to recovered.jsonl.
+
+    Only units that can change F1 are asked. What the judge failed to answer is asked again by the next call. Lines come in
+    the order of the records, some sessions at a time, so that an interruption loses little. Raises SetupError.
+    """
+    known = recovered_labels(folder)
+    total = Asked()
+    todo = ((record, units) for record in records if (units := _new(record, known.get(_key(record), {}))))
+    while some := list(islice(todo, SESSIONS_AT_ONCE)):
+        rows = await asyncio.gather(*(_ask(record, units, judge, judging) for record, units in some))
+        _append(folder / RECOVERED, rows)
+        verdicts = [unit.verdict for row in rows for unit in row.units]
+        total = Asked(
+            total.n_sessions + len(rows),
+            total.n_units + len(verdicts),
+            total.n_missing + sum(verdict.label is None for verdict in verdicts),
+            sum((row.usage for row in rows), total.usage),
+        )
+    return total
+
+
+def _key(record: Record) -> tuple[str, int]:
+    return record.sample_id, record.repeat
+
+
+def _new(record: Record, known: Labels) -> tuple[Unit, ...]:
+    report = lint_record(record) if record.score is not None else None
+    if report is None:
+        return ()
+    answered = {key: label for key, label in known.items() if label is not None}
+    return new_units(report, evidence_of(record), record_labels(record, report, answered))
+
+
+async def _ask(record: Record, units: Sequence[Unit], judge: ChatModel, judging: CitationJudging) -> RecoveredRow:
+    prose = untagged(parse(record.answer or "", dialect_named(record.dialect)))
+    judged = await judge_units(judge, record.question, prose, evidence_of(record), units, judging)
+    return RecoveredRow(
+        sample_id=record.sample_id,
+        repeat=record.repeat,
+        units=tuple(
+            AskedUnit(
+                kind=unit.kind,
+                text=unit.text,
+                number=unit.number,
+                evidence_numbers=unit.evidence_numbers,
+                verdict=row.verdict,
+            )
+            for unit, row in zip(units, judged.rows, strict=True)
+        ),
+        usage=judged.usage,
+    )
+
+
+def _append(path: Path, rows: Iterable[RecoveredRow]) -> None:
+    """Add lines, over a torn last one if an earlier writer was cut off."""
+    lines = b"".join(_lines(rows))
+    try:
+        with path.open("ab+") as file:
+            file.seek(0)
+            whole = file.read().rfind(b"\n") + 1
+            file.truncate(whole)
+            file.write(lines)
+    except OSError as error:
+        raise disk_error(error, path) from error
+
+
+def _lines(rows: Iterable[RecoveredRow]) -> Iterator[bytes]:
+    for row in rows:
+        yield row.model_dump_json().encode("utf-8") + b"\n"
+
+
+def _row(line: bytes, where: str) -> RecoveredRow:
+    try:
+        return RecoveredRow.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SetupError(f"{where} cannot be read: {place} {first['msg']}; delete the file to ask again") from error

@@ -1,0 +1,157 @@
+"""What format costs in a run: known where the verdicts decide it, asked for with --recovered, never part of the score."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sandbox.cli.seam import call
+from sandbox.lint_run import CodeLoss, FormatTally, lint_record
+from sandbox.outcome import citation_values
+from sandbox.provenance import provenance
+from sandbox.record import PageRow, PieceRow, Record, ScoreRow, UnitRow, VerdictRow, digest
+from sandbox.recovered import RECOVERED, recovered_labels
+from sandbox.rescore import rescored
+from sandbox.settings import as_toml, resolve
+from sandbox.statistics import Plan
+from sandbox.store import RECORDS, RunFolder, read_records
+
+FACT = "東京都は令和６年度に私立高校の授業料支援の所得制限を撤廃した。"
+CLEAN = f"<sentence>{FACT}<cite>1</cite></sentence>"
+DECORATED = f"<sentence>{FACT}<cite>資料1</cite></sentence>"
+CLEAN_UNITS = (
+    UnitRow(kind="support", sentences=(0,), verdict=VerdictRow(label="full")),
+    UnitRow(kind="relevance", sentences=(0,), number=1, verdict=VerdictRow(label="yes")),
+)
+SETTINGS = resolve("tmg-cqa-tool", {}, None, {"model.name": "qwen3", "model.base_url": "http://127.0.0.1:8000/v1"})
+
+
+def record(sample_id: str, answer: str, units: Sequence[UnitRow] = ()) -> Record:
+    """A finished session whose page 1 says what FACT says."""
+    return rescored(
+        Record(
+            sample_id=sample_id,
+            question="私立高校の授業料支援の所得制限はどうなったか。",
+            outcome="answered",
+            answer=answer,
+            finish_reason="stop",
+            pages=(
+                PageRow(number=1, url="https://a.jp/1", title="助成金", evidence=(PieceRow(kind="fetch", text=FACT),)),
+            ),
+            units=tuple(units),
+            score=ScoreRow(recall=None, precision=None, f1=None),
+        )
+    )
+
+
+def folder_with(path: Path, *records: Record) -> Path:
+    capsule = provenance({"benchmark": "tmg-cqa-tool"}, "2026-11-30T00:00:00+00:00", ("run", "x"), {})
+    with RunFolder(path) as run:
+        run.begin(as_toml(SETTINGS), capsule)
+        for finished in records:
+            run.append(finished)
+    return path
+
+
+def score(folder: Path, *options: str) -> None:
+    assert call("sandbox.cli.score", "pincite score", [str(folder), "--json", *options]) == 0
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return folder_with(tmp_path / "run", record("清書", CLEAN, CLEAN_UNITS), record("飾り", DECORATED))
+
+
+def test_without_recovered_a_loss_is_given_only_where_the_verdicts_decide_it(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    score(run)
+    figures = json.loads(capsys.readouterr().out)["format"]
+    assert figures["strict_f1"] == 0.5
+    assert (figures["recovered_f1"], figures["format_loss"], figures["recovered_undecided"]) == (None, None, 1)
+    assert figures["codes"] == {
+        "C05": {"severity": "error", "answers": 1, "occurrences": 1, "points": None, "undecided": 1}
+    }
+
+
+def test_recovered_asks_the_judge_only_what_is_new_and_only_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (run / RECORDS).read_bytes()
+    score(run, "--recovered")
+    out, err = capsys.readouterr()
+    summary = json.loads(out)
+    assert err == "pincite: asked the judge 2 new questions about 1 answers\n"
+    assert summary["metrics"]["citation_f1"]["value"] == 0.5
+    assert summary["format"]["recovered_f1"] == 1.0
+    assert summary["format"]["format_loss"] == 0.5
+    assert summary["format"]["evidence_loss"] == 0.0
+    assert summary["format"]["codes"]["C05"]["points"] == 0.5
+    assert (run / RECORDS).read_bytes() == before
+    assert summary["digest"] == digest(read_records(run))
+    asked = (run / RECOVERED).read_bytes()
+    score(run, "--recovered")
+    out, err = capsys.readouterr()
+    assert err == "pincite: asked the judge 0 new questions about 0 answers\n"
+    assert json.loads(out) == summary
+    assert (run / RECOVERED).read_bytes() == asked
+
+
+def test_what_was_asked_once_is_known_to_every_summary(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(run, "--recovered")
+    capsys.readouterr()
+    score(run)
+    assert json.loads(capsys.readouterr().out)["format"]["recovered_f1"] == 1.0
+
+
+def test_a_torn_line_of_verdicts_is_passed_over_and_asked_again(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(run, "--recovered")
+    whole = (run / RECOVERED).read_bytes()
+    (run / RECOVERED).write_bytes(whole[:-20])
+    assert recovered_labels(run) == {}
+    score(run, "--recovered")
+    assert "asked the judge 2 new questions" in capsys.readouterr().err
+    assert (run / RECOVERED).read_bytes() == whole
+
+
+def test_a_damaged_line_of_verdicts_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / RECOVERED).write_text("{}\n", encoding="utf-8")
+    assert call("sandbox.cli.score", "pincite score", [str(run)]) == 2
+    assert capsys.readouterr().err == (
+        f"pincite: {run / RECOVERED} line 1 cannot be read: sample_id Field required; delete the file to ask again\n"
+    )
+
+
+def test_losses_count_the_answers_that_citation_f1_counts() -> None:
+    tally = FormatTally()
+    lost = Record(sample_id="失敗", question="問", outcome="generation_failed")
+    over = Record(sample_id="溢れ", question="問", outcome="context_overflow")
+    for finished in (record("清書", CLEAN, CLEAN_UNITS), lost, over):
+        tally.add(finished)
+    figures = tally.figures(Plan())
+    assert (figures.f1, figures.format_loss, figures.evidence_loss, figures.undecided) == (0.5, 0.0, 0.5, 0)
+    assert tally.codes() == {}
+
+
+def test_points_are_those_of_the_whole_run() -> None:
+    tally = FormatTally()
+    # Two unknown citations: nothing to judge, so that all is decided. Mending the list gives no evidence either.
+    tally.add(record("一", "<sentence>文。<cite>8、9</cite></sentence>"))
+    tally.add(record("二", CLEAN, CLEAN_UNITS))
+    assert tally.codes() == {"C02": CodeLoss(severity="error", answers=1, occurrences=1, points=0.0)}
+
+
+def test_a_record_says_whether_its_evidence_was_cut() -> None:
+    whole = record("一", CLEAN, CLEAN_UNITS)
+    report = lint_record(whole)
+    assert report is not None
+    assert report.not_checked == ()
+    cut = whole.model_copy(update={"flags": ("evidence_cut",)})
+    report = lint_record(cut)
+    assert report is not None
+    assert report.not_checked == ("R06",)
+    report = lint_record(cut, max_evidence_chars=10)
+    assert report is not None
+    assert [finding.code for finding in report.findings] == ["R06"]
+    assert citation_values(cut) == citation_values(whole)
