@@ -29,7 +29,12 @@ class FailureRow(Row):
     message: str
 
 
-_HITS = TypeAdapter(list[Hit])
+class HitsRow(Row):
+    """A result list as it is recorded; what stands for a search that no tape has is `{}`."""
+
+    hits: tuple[Hit, ...] = ()
+
+
 _DOCUMENT = TypeAdapter(Document)
 _FAILED = 404
 
@@ -47,11 +52,11 @@ class TapedEngine:
         url = f"local:search?{urlencode({'q': query, 'count': count, 'page': page}, errors='surrogatepass')}"
 
         async def live(engine: SearchEngine) -> TapeResponse:
-            hits = await engine.search(query, count, page)
-            return TapeResponse(200, JSON, _HITS.dump_json(hits))
+            row = HitsRow(hits=tuple(await engine.search(query, count, page)))
+            return TapeResponse(200, JSON, row.model_dump_json().encode())
 
         answer = await _exchange(url, None if engine is None else lambda: live(engine))
-        return _HITS.validate_json(answer.body)
+        return list(HitsRow.model_validate_json(answer.body).hits)
 
 
 class TapedPages:
@@ -75,6 +80,8 @@ class TapedPages:
             f"local:page?{urlencode({'url': url}, errors='surrogatepass')}",
             None if pages is None else lambda: live(pages),
         )
+        if answer.status == _FAILED and not answer.body:
+            raise ToolFailure("not_found", f"{url} is on none of the recorded runs")
         if answer.status == _FAILED:
             row = FailureRow.model_validate_json(answer.body)
             raise ToolFailure(row.kind, row.message)

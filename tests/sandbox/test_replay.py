@@ -1,0 +1,248 @@
+"""The second user: a finished run comes out the same, to the byte, with no key, no server and no network."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.brave_server import BraveServer, Entry
+from servers.brave_server import serving as serving_brave
+from servers.chat_server import Answer, calls, message, serving
+
+from sandbox.benchmarks.sample import FOLDER
+from sandbox.cli.main import run
+from sandbox.store import read_records
+
+Output = Callable[[], "pytest.CaptureResult[str]"]
+
+
+@pytest.fixture
+def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
+    """What a command printed; the command runs in an empty folder, with no key in its environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return capsys.readouterr
+
+
+@contextmanager
+def pages() -> Iterator[str]:
+    """The sample's documents over HTTP: one moved, one gone, one that is no page."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.strip("/")
+            path = FOLDER / "docs" / name
+            if name == "moved.html":
+                self.send_response(301)
+                self.send_header("Location", "/bus-jisha.html")
+                self.end_headers()
+                return
+            body = path.read_bytes() if path.is_file() else b"gone"
+            self.send_response(200 if path.is_file() else 404)
+            self.send_header("Content-Type", "application/pdf" if name.endswith(".pdf") else "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def researcher(body: dict[str, Any]) -> Answer:
+    """Searches, opens the first five results and a page from nowhere, looks in one, answers; judges everything well."""
+    if "response_format" in body:
+        labels = body["response_format"]["json_schema"]["schema"]["properties"]["verdict"]["enum"]
+        return message(json.dumps({"verdict": labels[0], "reason": "よい"}, ensure_ascii=False))
+    n = sum(row["role"] == "assistant" for row in body["messages"])
+    if n == 0:
+        return calls(("search", {"query": "凪原市 令和7年度"}), ("search", {"query": "凪原市 令和7年度"}))
+    if n == 1:
+        opened = [("fetch", {"url_or_number": number}) for number in range(1, 6)]
+        return calls(*opened, ("fetch", {"url_or_number": "http://169.254.169.254/latest"}))
+    if n == 2:
+        return calls(("find", {"url_or_number": 1, "keywords": ["凪原市"]}))
+    return message("<sentence>凪原市の資料である。<cite>1</cite></sentence><sentence>以上。</sentence>")
+
+
+def test_a_local_run_replays_without_its_corpus(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "4", "--out", "run", "--json", "--quiet"]) == 0
+    recorded = json.loads(output().out)
+    shutil.rmtree("run/corpus")
+    assert run(["replay", "run", "--json", "--quiet"]) == 0
+    replayed = json.loads(output().out)
+    assert replayed["digest"] == recorded["digest"]
+    assert replayed["replay"] == {
+        "identical": True, "recorded_digest": recorded["digest"], "unplayed": 0, "missed": [], "differing": [],
+    }  # fmt: skip
+    assert replayed["tape"]["interactions"] == recorded["tape"]["interactions"]
+
+
+def test_a_run_on_the_web_replays_with_every_server_gone(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "BSA-loopback-key"
+    monkeypatch.setenv("BRAVE_API_KEY", key)
+    docs = sorted(path.name for path in (FOLDER / "docs").iterdir() if path.suffix in (".html", ".pdf"))[:3]
+    names = ["kodomo-tokei.pdf", *docs, "gone.html", "moved.html"]
+    with pages() as site, serving(researcher) as model:
+        index = tuple(Entry(f"{site}/{name}", name, "凪原市 令和7年度 の資料") for name in names)
+        with serving_brave(BraveServer(index=index, key=key)) as brave:
+            web = ["--search", "brave", "--set", f"search.brave_base_url={brave.base_url}"]
+            port = site.rpartition(":")[2]
+            guard = ["--set", "fetch.allow_loopback=true", "--set", f"fetch.ports=[80,443,{port}]"]
+            fast = [
+                "--set",
+                "fetch.robots=false",
+                "--set",
+                "fetch.host_interval_s=0",
+                "--set",
+                "search.brave_interval_s=0",
+            ]
+            chat = ["--model", "m", "--base-url", model.base_url, "--judge", "j"]
+            arguments = ["run", "sample", *web, *guard, *fast, *chat, "--limit", "6", "--out", "web", "--json"]
+            assert run([*arguments, "--quiet"]) == 0
+    recorded = json.loads(output().out)
+    failures = [call.failure for row in read_records(Path("web")) for part in row.rounds for call in part.calls]
+    assert {"blocked", "not_found", None} <= set(failures)
+    assert recorded["tape"]["interactions"] > recorded["usage"]["model"]["calls"] + recorded["usage"]["judge"]["calls"]
+    monkeypatch.delenv("BRAVE_API_KEY")
+    assert run(["replay", "web", "--json", "--quiet"]) == 0
+    assert json.loads(output().out)["digest"] == recorded["digest"]
+    assert run(["replay", "web", "--json", "--quiet", "--reextract"]) == 0
+    assert json.loads(output().out)["replay"]["identical"] is True
+    kept = b"".join(path.read_bytes() for path in Path("web").rglob("*") if path.is_file())
+    assert key.encode() not in kept
+
+
+def test_a_request_that_is_not_on_the_tape_ends_with_the_first_difference(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    samples = Path("run/samples.jsonl")
+    samples.write_text(samples.read_text(encoding="utf-8").replace("木造住宅", "鉄骨住宅"), encoding="utf-8")
+    output()
+    assert run(["replay", "run", "--quiet"]) == 3
+    said = output()
+    assert "1 sessions could not be played to their end" in said.out
+    assert "the tape has no answer to this model request" in said.err
+    assert "messages[0].content, character 0" in said.err
+    assert "[-木造-]" in said.err
+    assert "[+鉄骨+]" in said.err
+
+
+def test_a_changed_configuration_is_named_before_the_first_request(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "1", "--out", "run", "--quiet"]) == 0
+    provenance = Path("run/provenance.json")
+    changed = (
+        provenance.read_text(encoding="utf-8")
+        .replace('"rounds":30', '"rounds":29')
+        .replace('"rounds": 30', '"rounds": 29')
+    )
+    provenance.write_text(changed, encoding="utf-8")
+    output()
+    assert run(["replay", "run", "--quiet"]) == 3
+    assert "limits.rounds: 30 on the tape, 29 now" in output().err
+
+
+def test_a_record_that_comes_out_different_is_named_with_its_first_difference(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    records = Path("run/records.jsonl")
+    text = records.read_text(encoding="utf-8").replace('"label":"full"', '"label":"none"', 1)
+    records.write_text(text, encoding="utf-8")
+    output()
+    assert run(["replay", "run", "--quiet"]) == 1
+    assert "units[0].verdict.label" in output().out
+
+
+def test_lost_records_are_made_anew_from_the_tapes(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "3", "--out", "run", "--json", "--quiet"]) == 0
+    recorded = json.loads(output().out)
+    Path("run/records.jsonl").unlink()
+    assert run(["report", "run", "--rebuild", "--json"]) == 0
+    rebuilt = json.loads(output().out)
+    assert {name: rebuilt[name] for name in ("digest", "metrics", "usage", "tape")} == {
+        name: recorded[name] for name in ("digest", "metrics", "usage", "tape")
+    }
+
+
+def test_verify_finds_a_score_that_does_not_follow_and_a_byte_that_changed(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    output()
+    assert run(["verify", "run"]) == 0
+    assert "all agree" in output().out
+    records = Path("run/records.jsonl")
+    good = records.read_text(encoding="utf-8")
+    records.write_text(good.replace('"label":"full"', '"label":"none"', 1), encoding="utf-8")
+    assert run(["verify", "run"]) == 3
+    assert "the score does not follow from the verdicts: score." in output().out
+    records.write_text(good, encoding="utf-8")
+    pack = next(Path("run/tape/blobs").iterdir())
+    body = bytearray(pack.read_bytes())
+    body[len(body) // 2] ^= 1
+    pack.write_bytes(body)
+    assert run(["verify", "run"]) == 3
+    assert "damaged_blob" in output().out
+
+
+def test_another_model_plays_on_the_recorded_web_with_its_hits_counted(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "3", "--out", "run", "--quiet"]) == 0
+    output()
+    with serving(researcher) as server:
+        options = ["--model", "m", "--base-url", server.base_url, "--json", "--quiet"]
+        arguments = ["run", "sample", "--web-from", "run", *options]
+        assert run([*arguments, "--out", "strict"]) == 3
+        assert "the tape has no answer to this search request" in output().err
+        assert run([*arguments, "--out", "empty", "--on-web-miss", "empty"]) == 0
+    summary = json.loads(output().out)
+    assert (summary["tape"]["pool_hits"], summary["tape"]["pool_misses"] > 0) == (0, True)
+    assert run(["replay", "empty", "--json", "--quiet"]) == 0
+    assert json.loads(output().out)["digest"] == summary["digest"]
+
+
+def test_a_fork_keeps_the_recorded_rounds_and_goes_on_with_another_model(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    output()
+    final = "<sentence>分岐した答え。<cite>1</cite></sentence>"
+    with serving(lambda _: message(final)) as server:
+        options = ["--model", "m", "--base-url", server.base_url, "--json", "--quiet", "--out", "fork"]
+        assert run(["run", "sample", "--fork", "run@2", *options]) == 0
+    summary = json.loads(output().out)
+    recorded = {row.sample_id: row for row in read_records(Path("run"))}
+    for row in read_records(Path("fork")):
+        assert row.answer == final
+        assert row.rounds[:2] == recorded[row.sample_id].rounds[:2]
+        assert len(row.rounds) == 3
+    assert run(["replay", "fork", "--json", "--quiet"]) == 0
+    assert json.loads(output().out)["digest"] == summary["digest"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--fork", "run"], "--fork needs RUN@ROUND"),
+        (["--fork", "none@2"], "none does not exist"),
+        (["--web-from", "none"], "none does not exist"),
+        (["--on-web-miss", "live"], "--on-web-miss goes with --web-from or --fork"),
+        (["--web-from", "run", "--on-web-miss", "maybe"], "--on-web-miss is error, empty or live"),
+    ],
+)
+def test_what_cannot_be_played_from_is_refused_in_a_sentence(
+    arguments: list[str], sentence: str, output: Output
+) -> None:
+    assert run(["run", "sample", *arguments]) == 2
+    assert sentence in output().err
