@@ -246,3 +246,10 @@ def test_what_cannot_be_played_from_is_refused_in_a_sentence(
 ) -> None:
     assert run(["run", "sample", *arguments]) == 2
     assert sentence in output().err
+
+
+def test_the_recording_that_ships_with_the_package_replays_and_verifies(output: Output) -> None:
+    hint = "what the model reads has changed: uv run python docs/sample/record_sample.py"
+    assert run(["replay", "sample", "--quiet"]) == 0, hint
+    assert "Digest identical" in output().out
+    assert run(["verify", "sample"]) == 0, hint
