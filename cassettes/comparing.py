@@ -13,7 +13,7 @@ from typing import Final, Literal, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from cassettes.exchange import CHANNELS, Channel
+from cassettes.exchange import CHANNELS, Channel, TapeResponse
 from cassettes.failures import said_by
 from cassettes.journal import Entry
 from cassettes.miss import difference, readable
@@ -25,6 +25,7 @@ DifferenceKind = Literal["answer", "request", "only_first", "only_second"]
 CHANCE: Final = frozenset({"id", "created", "created_at", "system_fingerprint", "service_tier", "usage", "timings"})
 """Fields of a model's answer that differ from call to call and say nothing."""
 _CHARSET: Final = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
+_TEXT: Final = re.compile(r"^text/|html|xml|json|javascript", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,11 @@ class _Pair:
 
     def answers(self, entry: Entry, other: Entry) -> ExchangeDifference | None:
         """How the answers to the same request differ; None where they say the same."""
-        then, now = _answer(self._first, entry), _answer(self._second, other)
-        found = difference("page", then, now)
+        then, now = self._first.recording.answer(entry), self._second.recording.answer(other)
+        found = difference("page", _state(then), _state(now))
+        if found is None and then.body != now.body:
+            channel = entry.key.channel
+            found = difference("page", {"body": _body(then, channel)}, {"body": _body(now, channel)})
         return None if found is None else self._of("answer", entry, other, found.path, found.text)
 
     def requests(self, entry: Entry, other: Entry) -> ExchangeDifference:
@@ -138,13 +142,14 @@ def _order(found: ExchangeDifference) -> list[int]:
     return [first, found.second if found.second is not None else -1]
 
 
-def _answer(session: Session, entry: Entry) -> dict[str, object]:
-    """What an answer says, as JSON values: status, failure, and the body as far as it can be read."""
-    response = session.recording.answer(entry)
-    body: object = _readable_body(response.body, header(response.headers, "content-type"))
-    if entry.key.channel in ("model", "judge"):
-        body = _without_chance(body)
-    return {"status": response.status, "failure": said_by(response) or response.broken, "body": body}
+def _state(response: TapeResponse) -> dict[str, object]:
+    return {"status": response.status, "failure": said_by(response) or response.broken}
+
+
+def _body(response: TapeResponse, channel: Channel) -> object:
+    """The body as JSON values as far as it can be read; of what is no text, the hash."""
+    read = _readable_body(response.body, header(response.headers, "content-type"))
+    return _without_chance(read) if channel in ("model", "judge") else read
 
 
 def _readable_body(body: bytes, media_type: str) -> object:
@@ -154,7 +159,11 @@ def _readable_body(body: bytes, media_type: str) -> object:
     if not isinstance(value, bytes):
         return value
     declared = _CHARSET.search(media_type)
-    for coding in (declared[1] if declared else "utf-8", "utf-8", "cp932", "euc_jp"):
+    # Only what says that it is text is tried as Shift_JIS: almost any bytes can be read that way.
+    codings = (
+        (declared[1] if declared else "utf-8", "utf-8", "cp932", "euc_jp") if _TEXT.search(media_type) else ("utf-8",)
+    )
+    for coding in codings:
         try:
             return body.decode(coding)
         except (UnicodeDecodeError, LookupError):

@@ -7,11 +7,14 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.request import urlopen
 
 import httpx2
 import pytest
 import vcr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from servers.tape_scene import (
     CHAT,
     HTML,
@@ -147,6 +150,24 @@ def test_an_exported_stock_cassette_needs_no_hook_and_answers_clients(tape: Path
         assert client.get("https://example.jp/nasty.txt").text == NASTY
         assert client.get("https://example.jp/slow").status_code == 599
         assert urlopen("https://example.jp/sjis.html").read() == SHIFT_JIS
+
+
+BODIES = st.one_of(
+    st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")), st.binary(max_size=300)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(BODIES, min_size=1, max_size=8))
+def test_any_bytes_come_back_from_the_hook_and_from_a_stock_cassette(bodies: list[bytes]) -> None:
+    with TemporaryDirectory() as folder:
+        tape, stock = Path(folder) / "tape", Path(folder) / "stock"
+        record(tape, [page(f"https://example.jp/{n}", body, "text/plain") for n, body in enumerate(bodies)], "q.r0")
+        with Inflating(tape) as inflating:
+            assert [row[4] for row in loaded(tape / "q.r0.yaml", after_load_interaction=inflating)] == bodies
+        with Tape(tape) as opened:
+            export_vcr(opened.sessions(), stock, NO_SECRETS)
+        assert [row[4] for row in loaded(stock / "q.r0.yaml")] == bodies
 
 
 def test_an_export_never_writes_over_the_tape(tape: Path) -> None:
