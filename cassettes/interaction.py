@@ -211,7 +211,8 @@ def stored(sha256: str, blobs: Blobs) -> bytes:
     try:
         return blobs.get(sha256)
     except KeyError as error:
-        raise TapeDamaged(f"the blob {sha256} is in no pack of this set") from error
+        why = f" ({'; '.join(blobs.damaged)})" if blobs.damaged else ""
+        raise TapeDamaged(f"the blob {sha256} is in no pack of this set{why}") from error
 
 
 def references(request: bytes, response: bytes) -> list[str]:

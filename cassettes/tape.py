@@ -78,6 +78,11 @@ class TapeSet:
         """Torn tails of the packs."""
         return self.blobs.torn
 
+    @property
+    def damaged(self) -> list[str]:
+        """A sentence for each pack that cannot be read to its end."""
+        return self.blobs.damaged
+
     def session(self, name: str) -> SessionTape:
         """The tape of one session, opened. Raises TapeChanged, TapeDamaged, TapeExists, TapeBusy."""
         return SessionTape(self, name)

@@ -67,7 +67,7 @@ def _asked(request: httpx2.Request, body: bytes) -> TapeRequest:
 async def _live_response(live: httpx2.AsyncBaseTransport, request: httpx2.Request) -> TapeResponse:
     response = await live.handle_async_request(request)
     headers = _without(response.headers.raw)
-    if response.headers.get("content-type", "").startswith("text/event-stream"):
+    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return TapeResponse(response.status_code, headers, stream=_chunks(response))
     try:
         body = await response.aread()
