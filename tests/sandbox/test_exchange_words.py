@@ -34,6 +34,7 @@ CALL_EVENTS = b"".join(
         (CALL_EVENTS, "text/event-stream", '→ find {"a": "都"}'),
         (b"data: [DONE]\n\n", "text/event-stream", "(stream)"),
         ('{"web": {"results": [{"title": "甲"}, {"title": "乙"}]}}'.encode(), "application/json", "2 hits: 甲 / 乙"),
+        ('{"hits": [{"title": "甲", "url": "u"}]}'.encode(), "application/json", "1 hits: 甲"),
         ('[{"title": "甲", "url": "u"}]'.encode(), "application/json", "1 hits: 甲"),
         ('{"title": "条例", "text": "第五条"}'.encode(), "application/json", "条例"),
         (SHIFT_JIS, "text/html; charset=Shift_JIS", "子育て支援①㈱～"),
