@@ -80,7 +80,7 @@ def _hits(value: object) -> str:
     """The titles of search results, an engine's or a local corpus's (then a list), or that of a document of a corpus."""
     reply = mapping(value)
     lists = (mapping(reply.get("web")).get("results"), reply.get("results"), reply.get("hits"), value)
-    results = next((found for found in map(items, lists) if found), [])
+    results = next(filter(None, map(items, lists)), list[object]())
     titles = [text(mapping(result).get("title")) or "" for result in results]
     if titles:
         return f"{len(titles)} hits: {' / '.join(filter(None, titles))}"
