@@ -79,8 +79,8 @@ def _call(name: object, arguments: object) -> str:
 def _hits(value: object) -> str:
     """The titles of search results, an engine's or a local corpus's (then a list), or that of a document of a corpus."""
     reply = mapping(value)
-    lists = (mapping(reply.get("web")).get("results"), reply.get("results"), reply.get("hits"), value)
-    results = next(filter(None, map(items, lists)), list[object]())
+    web = items(mapping(reply.get("web")).get("results"))
+    results = web or items(reply.get("results")) or items(reply.get("hits")) or items(value)
     titles = [text(mapping(result).get("title")) or "" for result in results]
     if titles:
         return f"{len(titles)} hits: {' / '.join(filter(None, titles))}"
