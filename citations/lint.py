@@ -69,8 +69,9 @@ def lint(
         *(() if evidence is not None and cut_evidence is not None else ("R06",)),
         *(() if finish_reason is not None else ("S15",)),
     )
-    strict = parse(source.raw, dialect)
     reading = read(source)
+    # Where nothing had to be mended the two readings are one, and the answer need not be read again.
+    strict = parse(source.raw, dialect) if reading.faults or reading.prose else reading.answer
     if not source.raw.strip():
         why = "the output limit was reached" if source.cut else ""
         return LintReport(located(source.raw, [Fault("W01", 0, 0, why)]), strict, reading, not_checked)

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from pydantic import BaseModel, ConfigDict
 
 from citations.findings import CODES, Severity
 from citations.lint import LintReport, lint
-from citations.losses import Labels, Losses, labels_of, losses
+from citations.losses import NOT_FORMAT, CodeCost, Labels, Losses, labels_of, losses
 from citations.markup import dialect_named
-from citations.model import Verdict
+from citations.model import Bounds, Verdict
+from citations.reading import MENDABLE
 from citations.units import units
 from sandbox.judging.citation import cut_numbers
 from sandbox.outcome import LeftOut, citation_values
-from sandbox.record import Record
+from sandbox.record import Record, ScoreRow
 from sandbox.rescore import evidence_of
 from sandbox.statistics import Cluster, Plan, cluster_bootstrap
 
@@ -42,6 +43,14 @@ class CodeLoss(BaseModel):
     occurrences: int
     points: float | None
     undecided: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was found in one record's answer; `losses` None for one that is left out of citation F1."""
+
+    report: LintReport
+    losses: Losses | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,17 @@ def record_labels(record: Record, report: LintReport, recovered: Labels | None =
 
 def record_losses(record: Record, report: LintReport, recovered: Labels | None = None) -> Losses:
     """What the format of the record's answer costs, as far as its verdicts (and `recovered`) decide it."""
+    codes = sorted({finding.code for finding in report.findings})
+    stored = None if record.score is None else _stored_f1(record.score)
+    if stored is not None and not any(code in MENDABLE for code in codes):
+        # Nothing to mend: both readings are the one that was scored.
+        return Losses(stored, stored, tuple(CodeCost(code, None, NOT_FORMAT) for code in codes))
     return losses(report, evidence_of(record), record_labels(record, report, recovered))
+
+
+def _stored_f1(score: ScoreRow) -> Bounds | None:
+    low, high = score.f1_bounds or (score.f1, score.f1)
+    return None if low is None or high is None else Bounds(Fraction(low), Fraction(high))
 
 
 def _cut(record: Record, max_chars: int | None) -> frozenset[int] | None:
@@ -136,72 +155,81 @@ class FormatTally:
     _undecided: int = 0
     _unknown: bool = False
 
-    def add(self, record: Record) -> None:
-        """Take one record. What is left out of citation F1 is left out of the losses; its findings are counted."""
+    def add(self, record: Record) -> Examined | None:
+        """Take one record, and say what was found in its answer, if it has one.
+
+        What is left out of citation F1 is left out of the losses; its findings are counted.
+        """
         counted = citation_values(record).f1
         asked = self.recovered.get((record.sample_id, record.repeat))
         report = lint_record(record, self.max_evidence_chars)
         found: Losses | None = None
         if report is not None:
-            occurrences = Counter(finding.code for finding in report.findings)
-            if isinstance(counted, LeftOut):
-                self._count(occurrences)
-            else:
+            if not isinstance(counted, LeftOut):
                 found = record_losses(record, report, asked)
-                self._count(occurrences, found)
-        if isinstance(counted, LeftOut):
-            return
-        question = self._questions.setdefault(record.sample_id, _Question())
+            self._count(report, found)
+        if not isinstance(counted, LeftOut):
+            self._sum(record.sample_id, counted.value, found, was_asked=asked is not None)
+        return None if report is None else Examined(report, found)
+
+    def _sum(self, sample_id: str, strict: Fraction, found: Losses | None, *, was_asked: bool) -> None:
+        question = self._questions.setdefault(sample_id, _Question())
         question.n += 1
         if found is None:
-            question.recovered += counted.value
-        else:
-            if found.recovered.low != found.recovered.high:
-                # As in the official score, a verdict that was asked for and is missing makes the answer 0.
-                self._undecided += 1
-                self._unknown = self._unknown or asked is None
-            value = found.recovered.low if found.recovered.low == found.recovered.high else Fraction(0)
-            question.recovered += value
-            question.loss += value - counted.value
+            question.recovered += strict
+            return
+        value = found.recovered.low
+        if value != found.recovered.high:
+            # As in the official score, a verdict that was asked for and is missing makes the answer 0.
+            value = Fraction(0)
+            self._undecided += 1
+            self._unknown = self._unknown or not was_asked
+        question.recovered += value
+        question.loss += value - strict
+
+    @property
+    def n_counted(self) -> int:
+        """How many of the records taken count in citation F1."""
+        return sum(question.n for question in self._questions.values())
 
     def codes(self) -> dict[str, CodeLoss]:
         """The codes found, in their usual order; points are those of the whole run."""
-        n_counted = sum(question.n for question in self._questions.values())
+        n_counted = self.n_counted
         return {code: self._codes[code].loss(code, n_counted) for code in CODES if code in self._codes}
 
-    def figures(self, plan: Plan) -> RecoveredFigures:
-        """The recovered F1 and the losses, with intervals; nothing where a verdict was never asked for."""
+    def figures(self, plan: Plan | None) -> RecoveredFigures:
+        """The recovered F1 and the losses, with intervals by `plan`; nothing where a verdict was never asked for."""
         questions = [self._questions[name] for name in sorted(self._questions)]
         n = sum(question.n for question in questions)
         if n == 0 or self._unknown:
             return RecoveredFigures(undecided=self._undecided)
         f1 = float(sum((question.recovered for question in questions), Fraction(0)) / n)
         loss = float(sum((question.loss for question in questions), Fraction(0)) / n)
+        made = RecoveredFigures(f1=f1, format_loss=loss, evidence_loss=1 - f1, undecided=self._undecided)
+        if plan is None:
+            return made
         low, high = _interval(questions, [question.recovered for question in questions], plan)
-        return RecoveredFigures(
-            f1=f1,
-            format_loss=loss,
-            evidence_loss=1 - f1,
+        return replace(
+            made,
             f1_interval=(low, high),
             format_loss_interval=_interval(questions, [question.loss for question in questions], plan),
             evidence_loss_interval=(1 - high, 1 - low),
-            undecided=self._undecided,
         )
 
-    def _count(self, occurrences: Counter[str], found: Losses | None = None) -> None:
-        points = {cost.code: cost for cost in found.codes} if found is not None else {}
-        for code, n in occurrences.items():
+    def _count(self, report: LintReport, found: Losses | None) -> None:
+        costs = {cost.code: cost.points for cost in found.codes} if found is not None else {}
+        for code, n in Counter(finding.code for finding in report.findings).items():
             counted = self._codes.setdefault(code, _Code())
             counted.answers += 1
             counted.occurrences += n
-            cost = points.get(code)
-            if cost is None or code[0] == "R":
+            if code not in costs or code not in MENDABLE:
                 continue
-            if cost.points is None:
+            points = costs[code]
+            if points is None:
                 counted.undecided += 1
             else:
                 counted.decided += 1
-                counted.points += cost.points
+                counted.points += points
 
 
 def _interval(questions: Sequence[_Question], totals: Sequence[Fraction], plan: Plan) -> tuple[float, float]:

@@ -16,7 +16,8 @@ class Command:
 COMMANDS: dict[str, Command] = {
     "run": Command("sandbox.cli.run", "run a benchmark, or continue it"),
     "replay": Command("sandbox.cli.replay", "the same result to the byte, from the tape alone"),
-    "score": Command("sandbox.cli.score", "score stored verdicts again, or verdicts made elsewhere; no calls"),
+    "score": Command("sandbox.cli.score", "score stored verdicts again, or verdicts made elsewhere"),
+    "lint": Command("sandbox.cli.lint", "what is wrong with the citation format of answers, and what it costs"),
     "show": Command("sandbox.cli.show", "one session, round by round, with evidence and verdicts"),
     "verify": Command("sandbox.cli.verify", "hashes and scores recomputed from the run folder alone"),
     "report": Command("sandbox.cli.report", "tables of one or several runs"),

@@ -104,3 +104,10 @@ def test_each_code_can_be_mended_alone(code: str) -> None:
     }
     expected = changed.get(code, [(s.text, [c.number for c in s.citations]) for s in strict.sentences])
     assert [(s.text, [c.number for c in s.citations]) for s in alone.sentences] == expected
+
+
+@given(ANSWERS, DIALECTS, REASONS)
+def test_the_strict_reading_of_a_report_is_the_one_that_is_scored(
+    raw: str, dialect: Dialect, reason: str | None
+) -> None:
+    assert lint(raw, dialect, finish_reason=reason).strict == parse(raw, dialect)
