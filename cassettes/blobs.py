@@ -64,6 +64,8 @@ class Blobs:
         self._folder = folder
         self._writable = writable
         self._fsync = fsync
+        # One compressor for all: most bodies are short, and making one costs more than packing them.
+        self._compressor = zstd.ZstdCompressor(level=LEVEL)
         self._index: dict[bytes, _Where] = {}
         self._packs: dict[str, _Pack] = {}
         self._writer: _Pack | None = None
@@ -87,7 +89,7 @@ class Blobs:
         digest = hashlib.sha256(body)
         key = digest.digest()
         if key not in self._index:
-            packed = zstd.compress(body, LEVEL)
+            packed = self._compressor.compress(body, mode=zstd.ZstdCompressor.FLUSH_FRAME)
             pack = self._writer or self._open_writer()
             self._index[key] = _Where(pack, pack.append(key, packed, fsync=self._fsync), len(packed))
         return digest.hexdigest()

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, cast
 from urllib.parse import quote, unquote_plus
@@ -238,11 +239,16 @@ def _inline(body: bytes) -> str | None:
 
 def _written(headers: Headers, allowed: frozenset[str]) -> dict[str, list[str]]:
     kept: dict[str, list[str]] = {}
-    for name, value in headers:
-        said = name.decode("latin-1").lower()
-        if said in allowed:
-            kept.setdefault(said, []).append(value.decode(_coding(said), "replace"))
+    for said, value in _allowed(headers, allowed):
+        kept.setdefault(said, []).append(value)
     return kept
+
+
+@lru_cache(maxsize=256)
+def _allowed(headers: Headers, allowed: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Remembered, because a client sends the same headers with every call."""
+    named = ((name.decode("latin-1").lower(), value) for name, value in headers)
+    return tuple((said, value.decode(_coding(said), "replace")) for said, value in named if said in allowed)
 
 
 def _raw(headers: Mapping[str, list[str]]) -> Headers:

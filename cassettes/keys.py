@@ -31,6 +31,10 @@ KEY_PARAMETERS: Final = frozenset(
 ID_CHARS: Final = 32
 
 
+# One encoder for all: `json.dumps` with arguments makes one for every value.
+_CANONICAL: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """`id` names the request; `messages` its messages alone ("" on other channels). Both are hex."""
@@ -103,8 +107,7 @@ def page_url(url: str) -> str:
 
 def canonical(value: object) -> bytes:
     """JSON with sorted keys and no spaces, as UTF-8; lone surrogates pass."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return _CANONICAL(value).encode("utf-8", "surrogatepass")
 
 
 def _chat_identity(head: bytes, messages: list[_Message]) -> Identity:

@@ -11,13 +11,15 @@ environment and keeps cookies.
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from functools import lru_cache
 from typing import cast
 
 import aiohttp
 import httpx2
 from yarl import URL
+
+from cassettes.exchange import TapeResponse
 
 MAX_HEADER_BYTES = 16_384
 """Of one line or one header field; aiohttp counts both with it."""
@@ -54,6 +56,14 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response to `request`; see the class for what holds of its body."""
+        answer = await self.ask(request)
+        headers = list(answer.headers)
+        if answer.stream is not None:
+            return httpx2.Response(answer.status, headers=headers, stream=_EventStream(answer.stream))
+        return httpx2.Response(answer.status, headers=headers, content=answer.body)
+
+    async def ask(self, request: httpx2.Request) -> TapeResponse:
+        """The same as a value: a tape between client and network needs no response object of the client's."""
         body = await request.aread()
         session = self._session or self._open()
         try:
@@ -69,10 +79,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         except _FOREIGN as error:
             raise _translated(error) from error
         if response.content_type == "text/event-stream":
-            return httpx2.Response(
-                response.status,
-                headers=list(response.raw_headers),
-                stream=_EventStream(response, self._max_body_bytes),
+            return TapeResponse(
+                response.status, tuple(response.raw_headers), stream=_chunks(response, self._max_body_bytes)
             )
         return await self._whole(response)
 
@@ -93,39 +101,42 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         )
         return self._session
 
-    async def _whole(self, response: aiohttp.ClientResponse) -> httpx2.Response:
+    async def _whole(self, response: aiohttp.ClientResponse) -> TapeResponse:
         headers = list(response.raw_headers)
         body = await _read(response, self._max_body_bytes)
         if body and "content-encoding" in response.headers:
             body = await _decoded(response.status, headers, body, self._max_body_bytes)
             headers = [(name, value) for name, value in headers if name.lower() not in _ENCODING_HEADERS]
-        return httpx2.Response(response.status, headers=headers, content=body)
+        return TapeResponse(response.status, tuple(headers), body)
+
+
+async def _chunks(response: aiohttp.ClientResponse, max_bytes: int) -> AsyncGenerator[bytes]:
+    """The stream as it comes; at its end the connection is given back, else closed."""
+    n_bytes = 0
+    try:
+        while chunk := await response.content.readany():
+            n_bytes += len(chunk)
+            if n_bytes > max_bytes:
+                raise _too_large(max_bytes)
+            yield chunk
+    except _FOREIGN as error:
+        raise _translated(error) from error
+    finally:
+        if response.content.at_eof():
+            response.release()
+        else:
+            response.close()
 
 
 class _EventStream(httpx2.AsyncByteStream):
-    def __init__(self, response: aiohttp.ClientResponse, max_bytes: int) -> None:
-        self._response = response
-        self._max_bytes = max_bytes
+    def __init__(self, chunks: AsyncGenerator[bytes]) -> None:
+        self._chunks = chunks
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        n_bytes = 0
-        try:
-            while chunk := await self._response.content.readany():
-                n_bytes += len(chunk)
-                if n_bytes > self._max_bytes:
-                    raise _too_large(self._max_bytes)
-                yield chunk
-        except _FOREIGN as error:
-            raise _translated(error) from error
-        finally:
-            await self.aclose()
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
 
     async def aclose(self) -> None:
-        """Give the connection back if the stream came to its end, else close it."""
-        if self._response.content.at_eof():
-            self._response.release()
-        else:
-            self._response.close()
+        await self._chunks.aclose()
 
 
 _FOREIGN = (aiohttp.ClientError, TimeoutError, OSError)

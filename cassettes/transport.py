@@ -7,7 +7,8 @@ Redirects are not followed here: each hop is an exchange of its own. Bodies reac
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from dataclasses import replace
 from typing import Final
 
 import httpx2
@@ -16,6 +17,7 @@ from cassettes.context import current_channel, current_outgoing, current_session
 from cassettes.errors import TapeError
 from cassettes.exchange import Headers, TapeRequest, TapeResponse
 from cassettes.failures import exception
+from cassettes.live import AiohttpTransport
 
 _OF_THE_WIRE: Final = (b"content-encoding", b"content-length", b"transfer-encoding")
 
@@ -65,6 +67,9 @@ def _asked(request: httpx2.Request, body: bytes) -> TapeRequest:
 
 
 async def _live_response(live: httpx2.AsyncBaseTransport, request: httpx2.Request) -> TapeResponse:
+    if isinstance(live, AiohttpTransport):
+        answer = await live.ask(request)
+        return replace(answer, headers=_without(answer.headers))
     response = await live.handle_async_request(request)
     headers = _without(response.headers.raw)
     if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
@@ -93,7 +98,7 @@ def _response(answer: TapeResponse) -> httpx2.Response:
     return httpx2.Response(answer.status, headers=headers, content=answer.body)
 
 
-def _without(headers: list[tuple[bytes, bytes]]) -> Headers:
+def _without(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     return tuple((name, value) for name, value in headers if name.lower() not in _OF_THE_WIRE)
 
 

@@ -16,6 +16,9 @@ Message = Mapping[str, object]
 """A chat-completions message as it is sent."""
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 class Conversation:
     """A growing list of messages, each serialised once, when it is added.
 
@@ -51,7 +54,7 @@ class Conversation:
 def encode(value: object) -> bytes:
     """JSON in UTF-8 with readable Japanese; lone surrogates, which UTF-8 cannot hold, are escaped."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return _COMPACT(value).encode()
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
 

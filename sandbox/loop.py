@@ -128,17 +128,18 @@ class _Session:
 
     def _settle(self, call: ToolCall, result: ToolResult | ToolFailure) -> ToolCallRow:
         """Number what was seen and make the text that the model reads."""
-        row = ToolCallRow(name=call.name, arguments=call.arguments, text="")
         if isinstance(result, ToolFailure):
             if result.url is not None:
                 self.table.ledger.failed(result.url)
             text = FAILED_CALL[self.table.language].format(kind=result.kind, message=result.message)
             shown = neutralise(text)
-            return row.model_copy(update={"text": shown.text, "failure": result.kind, "neutralised": shown.n})
+            return ToolCallRow(
+                name=call.name, arguments=call.arguments, text=shown.text, failure=result.kind, neutralised=shown.n
+            )
         numbers = [self.table.ledger.record(view) for view in result.seen]
         shown = neutralise(result.text(numbers))
         pages = tuple(dict.fromkeys(number for number in numbers if number is not None))
-        return row.model_copy(update={"text": shown.text, "pages": pages, "neutralised": shown.n})
+        return ToolCallRow(name=call.name, arguments=call.arguments, text=shown.text, pages=pages, neutralised=shown.n)
 
 
 async def play(script: Script, table: Table) -> Rollout:

@@ -41,7 +41,14 @@ class Usage(Row):
 
     def __add__(self, other: Usage) -> Usage:
         """Sum, field by field."""
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+        # Sums of valid counts are valid: the check would cost more than the sum.
+        return Usage.model_construct(
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
 
 
 class ToolCallRow(Row):

@@ -36,6 +36,8 @@ async def both(first: Coroutine[object, None, T], second: Coroutine[object, None
 
 
 async def _end(tasks: Sequence[asyncio.Future[T]]) -> None:
-    for task in tasks:
+    open_tasks = [task for task in tasks if not task.done()]
+    for task in open_tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    if open_tasks:
+        await asyncio.gather(*open_tasks, return_exceptions=True)
