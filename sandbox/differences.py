@@ -18,8 +18,9 @@ def first_difference(old: str, new: str) -> str:
 def _values(old: object, new: object, path: str) -> str | None:
     if old == new:
         return None
+    kinds = {type(old), type(new)}
     before, after = mapping(old), mapping(new)
-    if isinstance(old, dict) and isinstance(new, dict):
+    if kinds == {dict}:
         for name in sorted(before.keys() | after.keys()):
             where = f"{path}.{name}" if path else name
             if name not in before or name not in after:
@@ -28,7 +29,7 @@ def _values(old: object, new: object, path: str) -> str | None:
             if found:
                 return found
     before_items, after_items = items(old), items(new)
-    if isinstance(old, list) and isinstance(new, list):
+    if kinds == {list}:
         for index, (one, other) in enumerate(zip(before_items, after_items, strict=False)):
             found = _values(one, other, f"{path}[{index}]")
             if found:
