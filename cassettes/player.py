@@ -57,12 +57,17 @@ class Player:
         if rule in ("live", "compare"):
             return None
         exact = self._exact(self.own, asked)
+        if exact is not None and self.source is not None:
+            # Copied before the session was cut off: the source keeps step, or its next answer would come twice.
+            self.source.playlist.take(asked.channel, asked.identity.id, asked.request.place)
         if exact is not None or rule == "tape_then_live":
             return exact if exact is not None or not self.is_forked(asked) else self._forked(asked)
         if rule == "pool":
             return self._pooled(asked)
-        if self.source is not None:
+        if exact is None and self.source is not None:
             exact = self._exact(self.source, asked)
+            if exact is not None and self.modes.name == "rejudge":
+                return self._copied(asked, exact)
         return exact if exact is not None or rule != "lenient" else self._leniently(asked)
 
     def _exact(self, recording: Recording, asked: Asked) -> TapeResponse | None:

@@ -8,6 +8,7 @@ Defaults of `tmg-cqa-tool`: tmg_cqa publication, sections “生成” and “Ap
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Literal, Self, cast
@@ -206,6 +207,11 @@ def resolve(
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise SetupError(f"setting {where}: {first['msg']}" if where else str(first["msg"])) from error
+
+
+def file_name(name: str) -> str:
+    """A model's name as a part of a file name."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "model"
 
 
 def as_toml(settings: RunSettings) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 import tomllib
 from pathlib import Path
@@ -22,7 +21,7 @@ from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.run import Occasion, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
-from sandbox.settings import Overrides, RunSettings, resolve
+from sandbox.settings import Overrides, RunSettings, file_name, resolve
 from sandbox.store import SUMMARY, RunFolder
 from sandbox.stored_run import open_run
 from sandbox.summary import as_json
@@ -161,8 +160,7 @@ def _suffix(web_from: list[Path], fork_from: str | None) -> str:
 
 def default_name(settings: RunSettings) -> str:
     """`BENCHMARK-MODEL`, with what a file name cannot hold replaced."""
-    model = re.sub(r"[^\w.-]+", "-", settings.model.name).strip("-.")
-    return f"{settings.benchmark}-{model}"
+    return f"{settings.benchmark}-{file_name(settings.model.name)}"
 
 
 def _show(folder: Path, end: RunEnd, *, as_json_only: bool) -> None:

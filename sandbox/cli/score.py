@@ -19,10 +19,15 @@ from cassettes.redact import Redactor
 from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
 from sandbox.assemble import judging_of, secrets_of
 from sandbox.clients import Access, judge_client
+from sandbox.derived import rejudge
 from sandbox.record import Record
 from sandbox.recovered import Asked, ask_recovered
+from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.rescore import rescored
+from sandbox.run import Occasion, utc_now
+from sandbox.run import run as run_benchmark
+from sandbox.settings import Overrides, file_name, resolve
 from sandbox.store import SUMMARY, RunFolder
 from sandbox.stored_run import StoredRun, open_run
 from sandbox.summary import Summary, as_json, summarise
@@ -52,15 +57,22 @@ def score(
             help="Ask the run's judge what only the recovered readings of the answers need; never scored.",
         ),
     ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="Judge the recorded answers again with this model; makes a run folder of its own."),
+    ] = None,
+    judge_base_url: Annotated[str | None, typer.Option(help="With --judge: its server.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With --judge: the new run folder. [RUN-judged-JUDGE]")] = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print JSON and nothing else (with --verdicts it always is).")
     ] = False,
 ) -> None:
-    """Score verdicts that are there already. Nothing is generated, and no judge is asked but with --recovered.
+    """Score verdicts that are there already. Nothing is generated; a judge is asked with --judge and --recovered only.
 
     With RUN: parse each stored answer again, score its stored verdicts, write RUN/summary.json and print the scores.
     --recovered judges what mending the markup would change, once, and adds F1 as it would be if only the format were
     right, and the points that each fault costs; the verdicts are kept in RUN/recovered.jsonl, apart from the score.
+    --judge plays the recorded sessions and asks another judge about their answers; the new folder can be replayed alone.
     With --verdicts FILE: pure arithmetic on verdicts made elsewhere (human annotators, another judge), one answer a
     line; prints per line {"id", "counted" or "dropped", "recall", "precision", "f1", "exact"}, rates from 0 to 1.
     """
@@ -70,6 +82,10 @@ def score(
         return
     if run is None or verdicts is not None:
         raise SetupError("give either a run folder or --verdicts FILE")
+    if judge is not None:
+        run = judge_again(run, judge, judge_base_url, out)
+    elif judge_base_url or out:
+        raise SetupError("--judge-base-url and --out go with --judge")
     stored = open_run(run)
     if recovered:
         judge_recovered(stored)
@@ -99,6 +115,24 @@ def score_file(name: str, profile: Profile) -> list[TmgResult | LongbenchResult]
         raise SetupError(f"cannot read the verdicts in {name}: {error.strerror or error}") from error
     except RowError as error:
         raise SetupError(f"{'stdin' if name == '-' else name}, {error}") from error
+
+
+def judge_again(run: Path, judge: str, base_url: str | None, out: Path | None) -> Path:
+    """The folder of the run whose answers another judge read. Raises SetupError and TapeError."""
+    derived = rejudge(run)
+    folder = out or run.with_name(f"{run.name}-judged-{file_name(judge)}")
+    flags: Overrides = {"judge.name": judge, "judge.base_url": base_url}
+    settings = resolve(derived.benchmark.name, {}, None, flags, derived.base)
+    occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
+    progress = Progress(sys.stderr)
+    try:
+        end = asyncio.run(run_benchmark(derived.benchmark, settings, folder, occasion, progress, derived.playing))
+    except KeyboardInterrupt:
+        print(f"pincite: stopped; what is judged is kept in {folder}. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if end.n_faults:
+        raise SetupError(f"{end.n_faults} sessions ended in a fault of pincite: see {folder / 'errors.log'}")
+    return folder
 
 
 def judge_recovered(run: StoredRun) -> None:

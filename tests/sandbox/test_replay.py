@@ -253,3 +253,25 @@ def test_the_recording_that_ships_with_the_package_replays_and_verifies(output: 
     assert run(["replay", "sample", "--quiet"]) == 0, hint
     assert "Digest identical" in output().out
     assert run(["verify", "sample"]) == 0, hint
+
+
+def test_another_judge_reads_the_recorded_answers_and_nothing_is_generated_again(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "3", "--out", "run", "--quiet"]) == 0
+    output()
+
+    def stern(body: dict[str, Any]) -> Answer:
+        assert "response_format" in body, "only the judge may be asked"
+        labels = body["response_format"]["json_schema"]["schema"]["properties"]["verdict"]["enum"]
+        return message(json.dumps({"verdict": labels[-1], "reason": "よくない"}, ensure_ascii=False))
+
+    with serving(stern) as server:
+        options = ["--judge", "stern", "--judge-base-url", server.base_url, "--json"]
+        assert run(["score", "run", *options]) == 0
+    summary = json.loads(output().out)
+    assert (summary["judge"], summary["metrics"]["citation_f1"]["value"]) == ("stern", 0.0)
+    first, again = (list(read_records(Path(name))) for name in ("run", "run-judged-stern"))
+    answers = [{row.sample_id: row.answer for row in rows} for rows in (first, again)]
+    assert answers[0] == answers[1]
+    shutil.rmtree("run")
+    assert run(["replay", "run-judged-stern", "--json", "--quiet"]) == 0
+    assert json.loads(output().out)["digest"] == summary["digest"]
