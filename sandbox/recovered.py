@@ -5,7 +5,6 @@ Knows: which units are new, the file that holds their verdicts. Must not know: w
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,6 +13,9 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from cassettes.context import taping
+from cassettes.naming import session_name
+from cassettes.tape import SessionTape, TapeSet
 from citations.losses import Labels, UnitKey, new_units
 from citations.markup import dialect_named, parse, untagged
 from citations.model import Unit
@@ -23,6 +25,7 @@ from sandbox.lint_run import RecoveredLabels, lint_record, record_labels
 from sandbox.record import Record, Row, Usage, VerdictRow
 from sandbox.rescore import evidence_of
 from sandbox.store import disk_error
+from sandbox.tasks import all_of
 from tools.tool import SetupError
 
 RECOVERED = "recovered.jsonl"
@@ -82,7 +85,24 @@ def recovered_labels(folder: Path) -> RecoveredLabels:
     return labels
 
 
-async def ask_recovered(folder: Path, records: Iterable[Record], judge: ChatModel, judging: CitationJudging) -> Asked:
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Where the judge's replies are recorded: a tape of their own, since the sessions' tapes are finished.
+
+    `start` tells this asking from others: what a judge failed to answer before is asked anew, not played.
+    """
+
+    tapes: TapeSet
+    start: str
+
+    def session(self, record: Record) -> SessionTape:
+        """The tape of what is asked now about one record."""
+        return self.tapes.session(f"{session_name(record.sample_id, record.repeat)}.{self.start}")
+
+
+async def ask_recovered(
+    folder: Path, records: Iterable[Record], judge: ChatModel, judging: CitationJudging, recording: Recording
+) -> Asked:
     """Ask the judge what the recovered readings need and nobody has asked yet; the verdicts go to recovered.jsonl.
 
     Only units that can change F1 are asked. What the judge failed to answer is asked again by the next call. Lines come in
@@ -92,7 +112,7 @@ async def ask_recovered(folder: Path, records: Iterable[Record], judge: ChatMode
     total = Asked()
     todo = ((record, units) for record in records if (units := _new(record, known.get(_key(record), {}))))
     while some := list(islice(todo, SESSIONS_AT_ONCE)):
-        rows = await asyncio.gather(*(_ask(record, units, judge, judging) for record, units in some))
+        rows = await all_of([_ask(record, units, judge, judging, recording) for record, units in some])
         _append(folder / RECOVERED, rows)
         verdicts = [unit.verdict for row in rows for unit in row.units]
         total = Asked(
@@ -116,9 +136,12 @@ def _new(record: Record, known: Labels) -> tuple[Unit, ...]:
     return new_units(report, evidence_of(record), record_labels(record, report, answered))
 
 
-async def _ask(record: Record, units: Sequence[Unit], judge: ChatModel, judging: CitationJudging) -> RecoveredRow:
+async def _ask(
+    record: Record, units: Sequence[Unit], judge: ChatModel, judging: CitationJudging, recording: Recording
+) -> RecoveredRow:
     prose = untagged(parse(record.answer or "", dialect_named(record.dialect)))
-    judged = await judge_units(judge, record.question, prose, evidence_of(record), units, judging)
+    with recording.session(record) as tape, taping(tape):
+        judged = await judge_units(judge, record.question, prose, evidence_of(record), units, judging)
     return RecoveredRow(
         sample_id=record.sample_id,
         repeat=record.repeat,

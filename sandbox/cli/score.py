@@ -11,17 +11,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated, BinaryIO, get_args
 
 import typer
 
+from cassettes.modes import Modes
 from cassettes.redact import Redactor
+from cassettes.tape import TapeSet
 from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
 from sandbox.assemble import judging_of, secrets_of
 from sandbox.clients import Access, judge_client
 from sandbox.derived import rejudge
 from sandbox.record import Record
-from sandbox.recovered import Asked, ask_recovered
+from sandbox.recovered import Asked, Recording, ask_recovered
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.rescore import rescored
@@ -35,6 +38,7 @@ from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
+RECOVERED_TAPE = "recovered-tape"
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 
@@ -140,9 +144,12 @@ def judge_recovered(run: StoredRun) -> None:
 
     async def ask() -> Asked:
         async with AsyncExitStack() as stack:
-            redact = Redactor(secrets_of(run.settings, os.environ)).redact
-            judge = await judge_client(stack, run.settings, Access(os.environ, redact))
-            return await ask_recovered(run.path, run.records(), judge.model, judging_of(run.settings).citations)
+            redactor = Redactor(secrets_of(run.settings, os.environ))
+            judge = await judge_client(stack, run.settings, Access(os.environ, redactor.redact))
+            tapes = stack.enter_context(TapeSet(run.path / RECOVERED_TAPE, Modes.record(), redactor=redactor))
+            recording = Recording(tapes, f"{utc_now()}-{token_hex(3)}")
+            judging = judging_of(run.settings).citations
+            return await ask_recovered(run.path, run.records(), judge.model, judging, recording)
 
     with RunFolder(run.path):
         asked = asyncio.run(ask())
