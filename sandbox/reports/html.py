@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sandbox.reports.page_codes import code_pages
+from sandbox.reports.page_compare import compared_with_first
 from sandbox.reports.page_data import PagesKept
 from sandbox.reports.page_filter import only
-from sandbox.reports.page_format import VERSION, Index, Row
+from sandbox.reports.page_format import VERSION, ComparedShown, Index, Row
 from sandbox.reports.page_pack import PackedRun, PackedSession, Selection, pack_run
 from sandbox.reports.page_static import static_summary, title
 from sandbox.reports.terminal import LETTERS
@@ -75,19 +76,27 @@ def write_page(runs: Sequence[StoredRun], target: Path, options: PageOptions) ->
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=target.parent) as scratch:
             packed = [pack_run(run, letter, selection, scratch) for letter, run in zip(LETTERS, runs, strict=False)]
-            return _assemble(packed, scratch, target, options)
+            return _assemble(_Contents(packed, compared_with_first(runs)), scratch, target, options)
     except OSError as error:
         raise disk_error(error, target) from error
 
 
-def _assemble(runs: Sequence[PackedRun], scratch: BinaryIO, target: Path, options: PageOptions) -> PageWritten:
-    sessions = sorted((s for run in runs for s in run.sessions), key=lambda s: (s.n_bytes, s.row.name))
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What goes into the page beside the sessions themselves."""
+
+    runs: Sequence[PackedRun]
+    compared: tuple[ComparedShown, ...]
+
+
+def _assemble(contents: _Contents, scratch: BinaryIO, target: Path, options: PageOptions) -> PageWritten:
+    sessions = sorted((s for run in contents.runs for s in run.sessions), key=lambda s: (s.n_bytes, s.row.name))
     total = sum(session.n_bytes for session in sessions)
     folder = target.with_name(f"{target.stem}.data") if options.folder or total > FOLDER_BYTES else None
     fresh = target.with_name(f".{target.name}.new")
     try:
         with fresh.open("wb") as page:
-            page.write(_head(runs, options, folder).encode())
+            page.write(_head(contents, options, folder).encode())
             if folder is None:
                 for session in sessions:
                     page.write(f'<script type="application/x-pincite" id="pc-{session.row.name}">'.encode())
@@ -102,10 +111,10 @@ def _assemble(runs: Sequence[PackedRun], scratch: BinaryIO, target: Path, option
     return PageWritten(target, target.stat().st_size + (total if folder else 0), len(sessions), folder)
 
 
-def _head(runs: Sequence[PackedRun], options: PageOptions, folder: Path | None) -> str:
+def _head(contents: _Contents, options: PageOptions, folder: Path | None) -> str:
     """Everything up to the sessions."""
     script, style = _asset("app.js"), _asset("app.css")
-    shown = tuple(run.shown for run in runs)
+    shown = tuple(run.shown for run in contents.runs)
     index = Index(
         version=VERSION,
         pincite=version("pincite"),
@@ -115,6 +124,7 @@ def _head(runs: Sequence[PackedRun], options: PageOptions, folder: Path | None) 
         folder=folder.name if folder else None,
         pages=options.pages,
         only=options.only,
+        compared=contents.compared,
     )
     policy = POLICY.format(
         script=_sha256(script),

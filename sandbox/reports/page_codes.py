@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from citations.codes import all_codes, explain
 from sandbox.reports.page_format import CodePage, RunShown
 
 
 def code_pages(runs: Sequence[RunShown]) -> tuple[CodePage, ...]:
-    """A page for every code that a row of the runs has, in order of the codes."""
-    return ()
+    """A page for every code that a row of the runs or their summaries have, in the order in which codes are listed."""
+    used = {code.code for run in runs for row in run.rows for code in row.codes}
+    used |= {code for run in runs for code in run.summary.format.codes}
+    pages = [explain(code) for code in all_codes() if code in used]
+    return tuple(CodePage(code=page.code, severity=page.severity, title=page.title, text=page.text) for page in pages)

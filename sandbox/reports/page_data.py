@@ -11,17 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal, TypeVar
+from typing import Literal
 
 from citations.markup import dialect_named, parse
-from citations.model import Answer, Sentence
+from citations.model import Answer
 from sandbox.outcome import COUNTING
 from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.page_format import (
     VERSION,
     CallShown,
-    CitationShown,
     PageShown,
     PieceShown,
     RoundShown,
@@ -33,10 +31,10 @@ from sandbox.reports.page_format import (
     VerdictShown,
 )
 from sandbox.reports.page_lint import Diagnosis
+from sandbox.reports.page_sentences import sentences_shown
 from sandbox.reports.utf16 import Utf16
 
 PagesKept = Literal["all", "cited"]
-T = TypeVar("T")
 UNCITED_CHARS = 600
 """What `--pages cited` keeps of a text that shows no cited page."""
 
@@ -67,7 +65,7 @@ def session_shown(record: Record, diagnosis: Diagnosis, kept: PagesKept) -> Sess
         rounds=rounds,
         pages=pages,
         answer=texts.whole(record.answer) if record.answer is not None else None,
-        sentences=sentences_shown(answer, record.score) if answer else (),
+        sentences=_sentences(answer, record.score) if answer else (),
         recovered=diagnosis.recovered,
         findings=diagnosis.findings,
         not_checked=diagnosis.not_checked,
@@ -85,20 +83,8 @@ def session_shown(record: Record, diagnosis: Diagnosis, kept: PagesKept) -> Sess
     )
 
 
-def sentences_shown(answer: Answer, score: ScoreRow | None) -> tuple[SentenceShown, ...]:
-    """The sentences of a reading with UTF-16 offsets into its raw text, and their stored scores by position."""
-    units = Utf16(answer.raw)
-    scores = score or ScoreRow(recall=None, precision=None, f1=None)
-    return tuple(
-        SentenceShown(
-            text=sentence.text,
-            start=units.at(sentence.start),
-            end=units.at(sentence.end),
-            citations=_citations(sentence, units, _at(scores.citation_scores, index, ())),
-            score=_at(scores.sentence_scores, index, None),
-        )
-        for index, sentence in enumerate(answer.sentences)
-    )
+def _sentences(answer: Answer, score: ScoreRow | None) -> tuple[SentenceShown, ...]:
+    return sentences_shown(answer, score.sentence_scores, score.citation_scores) if score else sentences_shown(answer)
 
 
 def cited_numbers(answer: Answer | None, diagnosis: Diagnosis) -> frozenset[int]:
@@ -213,23 +199,6 @@ def _piece(piece: PieceRow, page: PageRow, texts: _Texts, carriers: Sequence[str
     )
 
 
-def _citations(sentence: Sentence, units: Utf16, scores: tuple[str | None, ...]) -> tuple[CitationShown, ...]:
-    return tuple(
-        CitationShown(
-            number=citation.number,
-            body=citation.body,
-            start=units.at(citation.start),
-            end=units.at(citation.end),
-            score=_at(scores, place, None),
-        )
-        for place, citation in enumerate(sentence.citations)
-    )
-
-
-def _at(values: Sequence[T], index: int, otherwise: T) -> T:
-    return values[index] if index < len(values) else otherwise
-
-
 def _verdict(row: VerdictRow) -> VerdictShown:
     return VerdictShown(
         label=row.label,
@@ -243,8 +212,3 @@ def _verdict(row: VerdictRow) -> VerdictShown:
 
 def _score(row: ScoreRow) -> ScoreShown:
     return ScoreShown(recall=row.recall, precision=row.precision, f1=row.f1, f1_bounds=row.f1_bounds)
-
-
-def points(exact: Fraction | str | None) -> float | None:
-    """A rate in 0–1 as points, two decimals: enough to sort and filter by."""
-    return None if exact is None else round(float(100 * Fraction(exact)), 2)

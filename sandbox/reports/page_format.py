@@ -256,12 +256,36 @@ class RunShown(Wire):
     name: str
     summary: Summary
     headline: Headline
-    recovered_interval: tuple[float, float] | None = None
+    expected_sessions: int | None = None
+    """Of the whole run, None where unknown; fewer in the summary = a half-written run."""
     compared: dict[str, JsonValue] = {}
     starts: tuple[JsonValue, ...] = ()
     hosts: tuple[HostFailures, ...] = ()
     urls: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+
+
+class ChangeShown(Wire):
+    """One metric's difference to run A, in 0–1, with its interval and test; None where nothing can be said."""
+
+    difference: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    p_holm: float | None
+    test: str | None
+    pairs: int
+
+
+class ComparedShown(Wire):
+    """Run `letter` held against run A. `refused`: why they are not compared, in words; then there are no metrics."""
+
+    letter: str
+    refused: str | None = None
+    questions: int = 0
+    only_a: int = 0
+    only_b: int = 0
+    unfinished: bool = False
+    metrics: dict[str, ChangeShown] = {}
 
 
 class Index(Wire):
@@ -276,4 +300,4 @@ class Index(Wire):
     """Name of the folder with the sessions; None where they stand in the file."""
     pages: str
     only: str | None = None
-    comparison: JsonValue = None
+    compared: tuple[ComparedShown, ...] = ()

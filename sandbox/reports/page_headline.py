@@ -95,15 +95,25 @@ def _f1_losses(summary: Summary) -> Iterator[Fact]:
         Fact(
             undecided,
             f"{metric.undecided} answers lack a verdict",
-            f"{metric.undecided} answers lack a verdict: with all of them right, F1 would be {undecided:.1f} points higher.",
+            f"{metric.undecided} answers lack a verdict; it could add up to {undecided:.1f} points of F1.",
         ),
-        Fact(
-            evidence,
-            f"what does not hold costs {evidence:.1f} points",
-            f"Citations that do not hold, and statements without one, cost {evidence:.1f} points of F1.",
-        ),
+        _evidence(summary, evidence),
     )
     yield from (fact for fact in facts if fact.points >= LEAST_POINTS)
+
+
+def _evidence(summary: Summary, points: float) -> Fact:
+    if summary.format.format_loss is None:
+        return Fact(
+            points,
+            f"answers that can be read lose {points:.1f} points",
+            f"Answers that can be read lose {points:.1f} points of F1, to format and to evidence.",
+        )
+    return Fact(
+        points,
+        f"what does not hold costs {points:.1f} points",
+        f"Citations that do not hold, and statements without one, cost {points:.1f} points of F1.",
+    )
 
 
 def _format_points(summary: Summary, n: int) -> float:

@@ -13,9 +13,10 @@ from citations.markup import dialect_named, parse
 from sandbox.lenient import mapping, parsed
 from sandbox.outcome import Counted, Value, citation_values
 from sandbox.record import Record, ToolCallRow
-from sandbox.reports.page_data import cited_numbers, points
+from sandbox.reports.page_data import cited_numbers
 from sandbox.reports.page_format import QUESTION_CHARS, HostFailures, Row
 from sandbox.reports.page_lint import Diagnosis
+from sandbox.reports.page_sentences import points
 from sandbox.verdict_counts import VerdictCounter
 
 MAX_HOSTS = 200

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from sandbox.comparable import expected_sessions
 from sandbox.reports.page_data import PagesKept, session_shown
 from sandbox.reports.page_filter import Context, Word, flips, matches
 from sandbox.reports.page_format import Row, RunShown
@@ -20,7 +21,7 @@ from sandbox.reports.page_index import RunIndex
 from sandbox.reports.page_lint import NO_DIAGNOSIS, diagnose
 from sandbox.store import read_provenance
 from sandbox.stored_run import StoredRun
-from sandbox.summary import Summary, summarise
+from sandbox.summary import RunFacts, summarise
 
 ZLIB_LEVEL = 6
 """Level 9 gains 0.7 % and takes several times as long."""
@@ -55,10 +56,11 @@ class PackedRun:
 def pack_run(run: StoredRun, letter: str, selection: Selection, scratch: BinaryIO) -> PackedRun:
     """Append the run's sessions to the scratch file, each as base64(zlib(JSON)). Rows are in natural order of ids."""
     index = RunIndex()
+    facts = run.facts()
     found: list[PackedSession] = []
     flipping = _flips(run) if any(word.value == "flip" for word in selection.query) else frozenset[str]()
     for record in run.records():
-        diagnosis = diagnose(record)
+        diagnosis = diagnose(record, facts)
         row = index.row(record, diagnosis)
         if not matches(row, selection.query, Context(index.urls, flipping)):
             continue
@@ -72,17 +74,18 @@ def pack_run(run: StoredRun, letter: str, selection: Selection, scratch: BinaryI
         PackedSession(session.row._replace(name=f"{letter}-{place:04d}"), session.offset, session.n_bytes)
         for place, session in enumerate(found, 1)
     )
-    return PackedRun(_run_shown(run, letter, index, tuple(session.row for session in named)), named)
+    return PackedRun(_run_shown(run, letter, index, facts, tuple(session.row for session in named)), named)
 
 
-def _run_shown(run: StoredRun, letter: str, index: RunIndex, rows: tuple[Row, ...]) -> RunShown:
-    summary: Summary = summarise(run.records(), run.facts())
+def _run_shown(run: StoredRun, letter: str, index: RunIndex, facts: RunFacts, rows: tuple[Row, ...]) -> RunShown:
+    summary = summarise(run.records(), facts)
     capsule = read_provenance(run.path)
     return RunShown(
         letter=letter,
         name=run.path.name,
         summary=summary,
         headline=headline(summary),
+        expected_sessions=expected_sessions(capsule, run.settings.limit, run.settings.repeats),
         compared=capsule.compared if capsule else {},
         starts=tuple(start.model_dump(mode="json") for start in capsule.starts) if capsule else (),
         hosts=index.hosts(),

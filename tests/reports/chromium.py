@@ -184,14 +184,22 @@ class Page:
         end = time.monotonic() + seconds
         while not self.run(f"Boolean({script})"):
             if time.monotonic() > end:
-                raise TimeoutError(f"{script} did not become true; the page shows: {self.run('document.body.innerText')[:600]}")
+                raise TimeoutError(
+                    f"{script} did not become true; the page shows: {self.run('document.body.innerText')[:600]}"
+                )
             self.browser.wait(0.02)
 
     def key(self, key: str) -> None:
         """Press and release a key, and let the page draw."""
         text = "\r" if key == "Enter" else key if len(key) == 1 else ""
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=CODES.get(key, ""), text=text,
-                  windowsVirtualKeyCode={"Enter": 13, "Escape": 27, "Tab": 9}.get(key, 0))
+        self.call(
+            "Input.dispatchKeyEvent",
+            type="keyDown",
+            key=key,
+            code=CODES.get(key, ""),
+            text=text,
+            windowsVirtualKeyCode={"Enter": 13, "Escape": 27, "Tab": 9}.get(key, 0),
+        )
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=CODES.get(key, ""))
         self.settle()
 
@@ -209,7 +217,9 @@ class Page:
 
     def settle(self) -> None:
         """Two frames later."""
-        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))")
+        self.run(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))"
+        )
 
     def size(self, width: int, height: int) -> None:
         """The window's size in CSS pixels."""

@@ -7,7 +7,7 @@ import { Code } from "./parts";
 import type { Place, Tab } from "./place";
 import { citationSign, lostCitations, recoveredFor, textOf, unitOf } from "./reading";
 import type { Runs } from "./runs";
-import { Text } from "./text";
+import { plain, Text } from "./text";
 import { plural, spaced, supportSign } from "./words";
 
 export function sentencesOf(session: Session, tab: Tab): Sentence[] {
@@ -99,7 +99,7 @@ function CiteButton({ session, citation, on, onClick }: { session: Session; cita
       type="button"
       class={`ct ${sign.cls} ${on ? "on" : ""}`}
       aria-pressed={on}
-      aria-label={`citation ${citation.number ?? "unreadable"}: ${sign.word}`}
+      aria-label={`${plain(name)} ${sign.glyph} citation: ${sign.word}`}
       title={sign.word}
       onClick={(event) => {
         event.stopPropagation();
@@ -127,8 +127,8 @@ function NoAnswer({ session }: { session: Session }): VNode {
       <p class="small mute">Citation scores: {session.citation_counting === "left out" ? "left out of the denominator" : "counted as 0"}. Consistency: counted as 0.</p>
       {tails.map(([name, text]) => (
         <section key={name}>
-          <h3>the last {name} ends</h3>
-          <div class="ev tail"><Text>{text.length > 600 ? `…${text.slice(-600)}` : text}</Text></div>
+          <p class="small mute">the last {name} ends</p>
+          <div class="ev"><Text>{text.length > 600 ? `…${text.slice(-600)}` : text}</Text></div>
         </section>
       ))}
       {tails.length === 0 ? <p class="small mute">The model said nothing in its last round.</p> : null}

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import type { RunShown, Summary } from "./format";
 import { useWidth } from "./parts";
-import { mark, OUTCOMES, points, rate } from "./words";
+import { mark, OUTCOMES, plural, points, rate } from "./words";
 
 const percent = (value: number): string => `${Math.max(0, Math.min(100, value))}%`;
 
@@ -66,7 +66,7 @@ export function Dumbbell({ label, from, to, hollow }: { label: string; from: num
         {from !== null && to !== null && from !== to ? (
           <line class="reach" x1={percent(Math.min(from, to))} x2={percent(Math.max(from, to))} y1="8" y2="8" />
         ) : null}
-        {to !== null ? hollow ? <circle class="hollow" cx={percent(to)} cy="8" r="4" /> : <rect class="solid b" x={percent(to)} y="4" width="8" height="8" /> : null}
+        {to !== null ? hollow ? <circle class="hollow" cx={percent(to)} cy="8" r="4" /> : <svg x={percent(to)} y="8" overflow="visible"><path class="solid b" d="M-5,0 0,-5 5,0 0,5Z" /></svg> : null}
         {from !== null ? <circle class="solid" cx={percent(from)} cy="8" r="4" /> : null}
       </svg>
     </svg>
@@ -89,6 +89,7 @@ export function LossBar({ summary }: { summary: Summary }): VNode {
           { cls: "fmt", value: format, word: "lost to format" },
           { cls: "evi", value: evidence, word: "lost to evidence" },
         ];
+  const unanswered = summary.outcomes.generation_failed / Math.max(1, summary.metrics.citation_f1?.n ?? 1);
   const fits = (part: { value: number; word: string }) => part.value * width > 7.4 * `${rate(part.value)} ${part.word}`.length + 18;
   const out = parts.filter((part) => !fits(part));
   return (
@@ -96,14 +97,18 @@ export function LossBar({ summary }: { summary: Summary }): VNode {
       <div class="bar" role="img" aria-label={parts.map((part) => `${rate(part.value)} ${part.word}`).join(", ")}>
         {parts.map((part) => (part.value > 0 ? <div key={part.cls} class={part.cls} style={{ width: `${100 * part.value}%` }}>{fits(part) ? `${rate(part.value)} ${part.word}` : ""}</div> : null))}
       </div>
-      {out.length ? (
-        <p class="bar-legend small" aria-hidden="true">
+      {summary.format.recovered_undecided ? (
+        <p class="small mute bar-legend">What is lost to format and what to evidence is not told apart: mended sentences of {plural(summary.format.recovered_undecided, "answer")} were never judged (pincite score RUN --recovered).</p>
+      ) : null}
+      {out.length || (unanswered && evidence !== null) ? (
+        <p class="bar-legend small">
           {out.map((part) => (
             <span key={part.cls}>
               <i class={`swatch ${part.cls}`} />
               {rate(part.value)} {part.word}
             </span>
           ))}
+          {unanswered && evidence !== null ? <span class="mute">of what is lost to evidence, {rate(unanswered)} where no answer was written</span> : null}
         </p>
       ) : null}
     </div>
@@ -218,7 +223,7 @@ function FlowDrawing({ width, total, second, third, label, onFilter }: { width: 
       {a.map((strip) => (
         <g key={strip.key}>
           <rect class={`node ${strip.tone}`} x={x2} y={strip.y} width={node} height={strip.h} rx="2" />
-          <FlowLabel x={x2 + node + 6} y={strip.h > 60 ? strip.y + 15 : strip.y + strip.h / 2 + 4} title={`${strip.n} ${strip.title}`} about={strip.key === "answered" ? `consistency counts all ${total}` : strip.about} query={strip.query} onFilter={onFilter} room={(strip.key === "answered" ? x3 : width) - x2 - node - 8} />
+          <FlowLabel x={x2 + node + 6} y={strip.h > 60 ? strip.y + 15 : strip.y + strip.h / 2 + 4} title={`${strip.n} ${narrow ? strip.title.split(" ").at(-1) : strip.title}`} about={narrow ? "" : strip.key === "answered" ? `consistency counts all ${total}` : strip.about} query={strip.query} onFilter={onFilter} room={(strip.key === "answered" || narrow ? x3 : width) - x2 - node - 8} />
         </g>
       ))}
       {b.map((strip) => (
@@ -237,10 +242,10 @@ const band = (x1: number, y1: number, h1: number, x2: number, y2: number, h2: nu
 };
 
 function FlowLabel({ x, y, title, about, query, onFilter, room }: { x: number; y: number; title: string; about: string; query: string; onFilter: (query: string) => void; room: number }): VNode {
-  const lines = wrapped(about, Math.floor(room / 6.2));
+  const lines = room < 60 ? [] : wrapped(about, Math.floor(room / 6.2));
   const words = (
     <>
-      {wrapped(title, Math.floor(room / 7)).map((line, i, all) => (
+      {[title].map((line, i, all) => (
         <text key={i} class="b" x={x} y={y + 15 * (i - (all.length - 1))}>{line}</text>
       ))}
       {lines.map((line, i) => (
@@ -255,7 +260,6 @@ function FlowLabel({ x, y, title, about, query, onFilter, room }: { x: number; y
     <a
       class="strip"
       href={`#q=${query}`}
-      aria-label={`${title}: show them`}
       onClick={(event) => {
         event.preventDefault();
         onFilter(query);

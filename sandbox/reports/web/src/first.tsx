@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Dots, dotsLabel, Flow, LossBar } from "./charts";
-import type { Comparison, Metric } from "./format";
+import type { Change, CodeLoss, Compared, Metric } from "./format";
 import { Below } from "./below";
 import { go, place as currentPlace } from "./nav";
 import { Code, Panel } from "./parts";
@@ -27,6 +27,7 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
         <h1 class="head">{headline[0].map(([text, strong], i) => (strong ? <em key={i}>{text}</em> : <span key={i}>{text}</span>))}</h1>
         <p class="mute">
           {headline[1]}
+          {run.shown.expected_sessions !== null && run.shown.expected_sessions > summary.sessions ? <b class="none"> This run is not finished: {summary.sessions} of {run.shown.expected_sessions} sessions.</b> : null}
           {runs.index.only ? ` This page holds only what fits “${runs.index.only}”; the figures are those of the whole run.` : ""}
         </p>
         {summary.sessions ? (
@@ -45,6 +46,7 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
   const below = useMemo(() => (summary.sessions ? <Below runs={runs} run={run} /> : null), [runs, run]);
   return (
     <main class="first" id="main">
+      <div class="screen">
       {top}
       {summary.sessions ? (
         <div class="grid g2">
@@ -52,6 +54,7 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
           <Questions runs={runs} run={run} place={place} />
         </div>
       ) : null}
+      </div>
       {below}
     </main>
   );
@@ -76,7 +79,7 @@ function scoreRows(runs: Runs): ScoreRow[] {
     hollow: true,
     of: (run) => {
       const value = run.shown.summary.format.recovered_f1;
-      return value === null ? null : { value, interval: run.shown.recovered_interval, n: run.shown.summary.metrics.citation_f1?.n ?? 0, excluded: null, bounds: null, undecided: 0 };
+      return value === null ? null : { value, interval: run.shown.summary.format.recovered_f1_interval, n: run.shown.summary.metrics.citation_f1?.n ?? 0, excluded: run.shown.summary.metrics.citation_f1?.excluded ?? null, bounds: null, undecided: run.shown.summary.format.recovered_undecided };
     },
   });
   return rows.filter((row) => runs.all.some((run) => row.of(run) !== null));
@@ -84,7 +87,6 @@ function scoreRows(runs: Runs): ScoreRow[] {
 
 function Scores({ runs, run }: { runs: Runs; run: Run }): VNode {
   const many = runs.all.length > 1;
-  const comparison = runs.index.comparison;
   const n = run.shown.summary.metrics.citation_f1?.n ?? 0;
   return (
     <Panel title="Where the 100 points of citation F1 go" about={`mean over ${plural(n, "answer")}${many ? `, run ${run.shown.letter}` : ""}`}>
@@ -99,32 +101,32 @@ function Scores({ runs, run }: { runs: Runs; run: Run }): VNode {
             </th>
             <th scope="col" class="interval-head">95 % interval</th>
             <th scope="col" class="r wide-only">n</th>
-            <th scope="col" class="wide-only">left out</th>
-            <th scope="col" class="r wider-only">bounds</th>
-            {many && comparison && !comparison.refused.length ? <th scope="col" class="r">Δ A→B</th> : null}
+            {many ? null : <th scope="col" class="r wide-only">left out</th>}
+            {many ? null : <th scope="col" class="r wider-only">bounds</th>}
+            {showsChanges(runs) ? <th scope="col" class="r">Δ to A</th> : null}
           </tr>
         </thead>
         <tbody>
-          {scoreRows(runs).flatMap((row) => (many ? runs.all : [run]).map((each, i) => <Score key={`${row.key}${each.shown.letter}`} row={row} run={each} many={many} first={i === 0} comparison={comparison} />))}
+          {scoreRows(runs).flatMap((row) => (many ? runs.all : [run]).map((each, i) => <Score key={`${row.key}${each.shown.letter}`} row={row} run={each} many={many} first={i === 0} changes={showsChanges(runs)} compared={runs.index.compared.find((each_) => each_.letter === each.shown.letter)} />))}
         </tbody>
       </table>
       <p class="small mute note">
-        Points, 0 to 100. Consistency is agreement with the reference answer, not a truth check of every added claim.
+        {denominator(run)} Consistency is agreement with the reference answer, not a truth check of every added claim.
         {[run.shown.summary.model, run.shown.summary.judge].includes("baseline") ? " The embedded baseline took part: these scores compare with nothing published." : ""}
       </p>
-      {many ? <Refusal comparison={comparison} /> : null}
+      {runs.index.compared.map((compared) => <Compare key={compared.letter} compared={compared} />)}
     </Panel>
   );
 }
 
-function Score({ row, run, many, first, comparison }: { row: ScoreRow; run: Run; many: boolean; first: boolean; comparison: Comparison | null }): VNode | null {
+function Score({ row, run, many, first, changes, compared }: { row: ScoreRow; run: Run; many: boolean; first: boolean; changes: boolean; compared: Compared | undefined }): VNode | null {
   const score = row.of(run);
   const letter = run.shown.letter;
   if (!score) return null;
   const interval: [number, number] | null = score.interval ? [100 * score.interval[0], 100 * score.interval[1]] : null;
   const left = score.excluded ? Object.entries(score.excluded) : [];
   const value = score.value === null ? null : 100 * score.value;
-  const change = comparison?.metrics[row.key];
+  const change = compared?.metrics[row.key];
   return (
     <tr class={`${row.depth ? "sub" : ""} ${row.hollow ? "hollow-row" : ""} ${many && !first ? "again" : ""}`} data-metric={row.key} data-run={letter}>
       <th scope="row">
@@ -141,41 +143,58 @@ function Score({ row, run, many, first, comparison }: { row: ScoreRow; run: Run;
       <td class="axis">{value === null ? null : <Dots label={dotsLabel(row.name, run.shown, value, interval, many)} dots={[{ value, interval, hollow: row.hollow, run: run.place }]} />}</td>
       <td class="num small mute nowrap interval-cell">{range(score.interval)}</td>
       <td class="num small r mute wide-only">{score.n}</td>
-      <td class="small mute wide-only left-out">{left.length ? left.map(([reason, k]) => `${k} ${spaced(reason)}`).join(", ") : "0"}</td>
-      <td class="num small r mute nowrap wider-only" title={score.undecided ? `${score.undecided} lack a verdict` : "every verdict is there"}>
+      {many ? null : <td class="num small r mute wide-only" title={left.map(([reason, k]) => `${k} ${spaced(reason)}`).join(", ")}>{left.reduce((sum, [, k]) => sum + k, 0)}</td>}
+      {many ? null : <td class="num small r mute nowrap wider-only" title={score.undecided ? `${score.undecided} lack a verdict` : "every verdict is there"}>
         {score.undecided ? range(score.bounds) : NOTHING}
-      </td>
-      {many && comparison && !comparison.refused.length ? (
-        <td class="r num small nowrap">
-          {change && first ? (
-            <span title={`${change.test}${change.p === null ? "" : `, p = ${change.p.toPrecision(2)}`}${change.holm === null ? "" : `, after Holm ${change.holm.toPrecision(2)}`}`}>
-              <b>{signed(100 * change.difference)}</b> {change.interval ? `(${signed(100 * change.interval[0])} to ${signed(100 * change.interval[1])})` : ""}
-            </span>
-          ) : null}
-        </td>
-      ) : null}
+      </td>}
+      {changes ? <td class="r num small delta">{change && change.difference !== null ? <Delta change={change} /> : null}</td> : null}
     </tr>
   );
 }
 
-function Refusal({ comparison }: { comparison: Comparison | null }): VNode | null {
-  if (!comparison?.refused.length) return null;
+/** How the denominator of the citation scores comes about, in words. */
+function denominator(run: Run): string {
+  const { sessions, metrics } = run.shown.summary;
+  const excluded = Object.entries(metrics.citation_f1?.excluded ?? {});
+  if (!excluded.length) return `Citation scores count all ${sessions} answers.`;
+  return `Citation scores count ${sessions}${excluded.map(([reason, n]) => ` − ${n} (${spaced(reason)})`).join("")} = ${metrics.citation_f1?.n ?? 0} answers.`;
+}
+
+const showsChanges = (runs: Runs): boolean => runs.index.compared.some((compared) => compared.refused === null);
+
+const SURE = 0.05;
+
+/** A difference with its interval; whether it is more than chance is said by the adjusted p, in words too. */
+function Delta({ change }: { change: Change }): VNode {
+  const p = change.p_holm ?? change.p;
   return (
-    <div class="refusal small" role="note">
-      <b>No differences are worked out: these runs cannot be compared.</b>
-      <ul>
-        {comparison.refused.map((reason) => (
-          <li key={reason}><Text>{reason}</Text></li>
-        ))}
-      </ul>
-    </div>
+    <span title={`${change.test ?? ""} over ${change.pairs} questions${change.p === null ? "" : `, p = ${change.p.toPrecision(2)}`}${change.p_holm === null ? "" : `, after Holm ${change.p_holm.toPrecision(2)}`}`}>
+      <b>{signed(100 * (change.difference ?? 0))}</b>
+      {change.interval ? <span class="mute nowrap"> {signed(100 * change.interval[0])} to {signed(100 * change.interval[1])}</span> : null}
+      {p === null ? null : <span class={`nowrap ${p < SURE ? "full" : "mute"}`}> p {p < 0.001 ? "< 0.001" : p.toPrecision(2)}</span>}
+    </span>
+  );
+}
+
+function Compare({ compared }: { compared: Compared }): VNode {
+  if (compared.refused !== null) {
+    return (
+      <div class="refusal small" role="note">
+        <b>No differences between A and {compared.letter}:</b> <Text>{compared.refused}</Text>
+      </div>
+    );
+  }
+  return (
+    <p class="small mute note">
+      Δ = {compared.letter} − A over {plural(compared.questions, "question")} that both have{compared.only_a || compared.only_b ? `; ${compared.only_a} only in A, ${compared.only_b} only in ${compared.letter}` : ""}{compared.unfinished ? "; a run is not finished" : ""}. Interval 95 %, p after Holm.
+    </p>
   );
 }
 
 function Broke({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
   const [open, setOpen] = useState<string | null>(null);
   const { format, flags, sessions } = run.shown.summary;
-  const codes = Object.entries(format.codes).sort(([a, x], [b, y]) => y.points - x.points || y.answers - x.answers || (a < b ? -1 : 1));
+  const codes = Object.entries(format.codes).sort(([a, x], [b, y]) => (y.points ?? 0) - (x.points ?? 0) || rank(x) - rank(y) || y.answers - x.answers || (a < b ? -1 : 1));
   if (!codes.length) {
     return (
       <Panel title="What broke" about="rules of the citation format">
@@ -184,11 +203,12 @@ function Broke({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
     );
   }
   const most = Math.max(...codes.map(([, loss]) => loss.answers));
-  const costliest = Math.max(0.0005, ...codes.map(([, loss]) => loss.points));
+  const costliest = Math.max(0.0005, ...codes.map(([, loss]) => loss.points ?? 0));
+  const unknown = format.recovered_f1 === null || codes.some(([, loss]) => loss.undecided);
   const hurt = run.rows.filter((row) => row.codes.some(([, lost]) => lost !== null && lost > 0)).length;
   return (
     <Panel title="What broke" about="points = F1 gained if only this were mended" cls="scrolls">
-      <div class="scroll" tabIndex={0} role="region" aria-label="What broke">
+      <div class="scroll" tabIndex={0} role="region" aria-label="rules that broke">
         <table class="cd pick">
           <thead>
             <tr>
@@ -208,11 +228,11 @@ function Broke({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
                 <tr key={code} class={hasWord(q, word) ? "sel" : ""} data-code={code} onClick={() => filterBy(word)}>
                   <td>
                     <button type="button" class="plain" aria-pressed={hasWord(q, word)} aria-label={`show answers with ${code}`}>
-                      <Code code={code} severity={page?.severity ?? "error"} />
+                      <Code code={code} severity={loss.severity} />
                     </button>
                   </td>
                   <td class="rule">
-                    {page?.title ?? ""}{" "}
+                    <span class="rule-line"><span>{page?.title ?? ""}</span>
                     {page?.text ? (
                       <button
                         type="button"
@@ -226,12 +246,12 @@ function Broke({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
                       >
                         ?
                       </button>
-                    ) : null}
+                    ) : null}</span>
                   </td>
                   <td class="r num">{loss.answers}</td>
                   <td class="bar-col" aria-hidden="true"><Bar share={loss.answers / most} tone="evi" /></td>
-                  <td class="r num strong">{loss.points > 0 ? rate(loss.points) : loss.points === 0 ? "0.0" : NOTHING}</td>
-                  <td class="bar-col" aria-hidden="true"><Bar share={loss.points / costliest} tone="fmt" /></td>
+                  <td class="r num strong">{loss.points !== null ? rate(loss.points) : loss.undecided ? "" : NOTHING}{loss.undecided ? <span class="mute" title={`of ${plural(loss.undecided, "answer")} it is not known: mended sentences were never judged (pincite score RUN --recovered)`}>{loss.points === null ? "?" : " + ?"}</span> : null}</td>
+                  <td class="bar-col" aria-hidden="true"><Bar share={(loss.points ?? 0) / costliest} tone="fmt" /></td>
                 </tr>,
                 open === code && page ? (
                   <tr key={`${code}?`} class="explained">
@@ -255,10 +275,12 @@ function Broke({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
           )}
         </table>
       </div>
-      <p class="small mute note">of {plural(sessions, "session")}; a row filters the questions</p>
+      <p class="small mute note">of {plural(sessions, "session")}; a row filters the questions{unknown ? `. ? = mended sentences were never judged (pincite score RUN --recovered); – = no matter of format` : ""}</p>
     </Panel>
   );
 }
+
+const rank = (loss: CodeLoss): number => ["error", "warning", "note"].indexOf(loss.severity);
 
 function NothingBroke({ flags }: { flags: Record<string, number> }): VNode {
   const found = Object.entries(flags);

@@ -16,8 +16,12 @@ export interface Metric {
 }
 
 export interface CodeLoss {
+  severity: string;
   answers: number;
-  points: number;
+  occurrences: number;
+  /** In 0–1; null where it is known of no answer, or the code costs no format. */
+  points: number | null;
+  undecided: number;
 }
 
 export interface Summary {
@@ -41,6 +45,8 @@ export interface Summary {
     recovered_f1: number | null;
     format_loss: number | null;
     evidence_loss: number | null;
+    recovered_undecided: number;
+    recovered_f1_interval: [number, number] | null;
     codes: Record<string, CodeLoss>;
   };
   judging: { verdicts: number; missing: Record<string, number>; retried: number; checked_pairs: number; contradictions: number };
@@ -94,7 +100,7 @@ export interface RunShown {
   name: string;
   summary: Summary;
   headline: [first: [text: string, strong: boolean][], second: string];
-  recovered_interval: [number, number] | null;
+  expected_sessions: number | null;
   compared: Record<string, unknown>;
   starts: unknown[];
   hosts: [host: string, calls: number, failed: Record<string, number>][];
@@ -110,12 +116,27 @@ export interface Index {
   folder: string | null;
   pages: "all" | "cited";
   only: string | null;
-  comparison: Comparison | null;
+  compared: Compared[];
 }
 
-export interface Comparison {
-  refused: string[];
-  metrics: Record<string, { difference: number; interval: [number, number] | null; p: number | null; holm: number | null; test: string }>;
+export interface Change {
+  difference: number | null;
+  interval: [number, number] | null;
+  p: number | null;
+  p_holm: number | null;
+  test: string | null;
+  pairs: number;
+}
+
+/** A run held against run A; refused in words, or with a difference (B − A) for each metric. */
+export interface Compared {
+  letter: string;
+  refused: string | null;
+  questions: number;
+  only_a: number;
+  only_b: number;
+  unfinished: boolean;
+  metrics: Record<string, Change>;
 }
 
 export interface Call {

@@ -93,9 +93,9 @@ function Top({ runs, letter, place, copied }: { runs: Runs; letter: string; plac
       <span class="grow" />
       <span class="small mute hide-narrow facts-line">judge <Text>{summary.judge}</Text>{started ? ` · ${started.slice(0, 10)}` : ""}</span>
       <span class="chip small digest hide-narrow" title={`digest of the records: a sealed replay of this run gives the same\n${summary.digest}`}>{summary.digest.slice(0, 13)}…{summary.digest.slice(-4)}</span>
-      <button type="button" class="button" onClick={() => void copyLink()} aria-label="copy the link to this place">{copied ? "✓ copied" : <><span class="hide-narrow">link </span><Key>y</Key></>}</button>
+      <button type="button" class="button" onClick={() => void copyLink()} title="copy the link to this place">{copied ? "✓ copied" : <><span class="hide-narrow">link </span><Key>y</Key></>}</button>
       <button type="button" class="button" onClick={() => go({ theme: THEMES[place.theme].next }, "replace")} aria-label={`colours: ${place.theme === "auto" ? "as the system" : place.theme}; change`} title={`colours: ${place.theme === "auto" ? "as the system" : place.theme}`}>{THEMES[place.theme].glyph}</button>
-      <button type="button" class="button" onClick={() => turn({ help: true })} aria-label="keys"><Key>?</Key></button>
+      <button type="button" class="button" onClick={() => turn({ help: true })} title="keys"><Key>?</Key></button>
     </header>
   );
 }

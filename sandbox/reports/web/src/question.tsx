@@ -62,14 +62,14 @@ export function step(rows: Row[], row: Row | undefined, by: 1 | -1): void {
 function Bar({ run, row, rows, place }: { run: Run; row: Row; rows: Row[]; place: Place }): VNode {
   const at = rows.findIndex((each) => each.name === row.name);
   return (
-    <div class="top q-top">
+    <header class="top q-top">
       <button type="button" class="plain link back" onClick={close}>← Questions <Key>u</Key></button>
       <span class="sep" />
       <b class="q-id"><Text>{row.id}</Text>{row.repeat ? <span class="mute"> r{row.repeat}</span> : null}</b>
       <span class="stepper">
-        <button type="button" class="button" aria-label="previous question" disabled={at <= 0} onClick={() => step(rows, row, -1)}><Key>k</Key></button>
+        <button type="button" class="button" title="previous question" disabled={at <= 0} onClick={() => step(rows, row, -1)}>‹ <Key>k</Key></button>
         <span class="small mute num">{at < 0 ? `not among the ${rows.length}` : `${at + 1} of ${rows.length}`}{place.q ? <span class="with"> with <Text>{place.q.slice(0, 40)}</Text></span> : null}</span>
-        <button type="button" class="button" aria-label="next question" disabled={at < 0 || at + 1 >= rows.length} onClick={() => step(rows, row, 1)}><Key>j</Key></button>
+        <button type="button" class="button" title="next question" disabled={at < 0 || at + 1 >= rows.length} onClick={() => step(rows, row, 1)}><Key>j</Key> ›</button>
       </span>
       <span class="grow" />
       <span class="q-scores">
@@ -80,7 +80,7 @@ function Bar({ run, row, rows, place }: { run: Run; row: Row; rows: Row[]; place
         {row.answer || row.outcome === "answered" ? <Glyph sign={answerSign(row.answer)} /> : <span class="sign none">✕ {OUTCOMES[row.outcome]}</span>}
       </span>
       <span class="run-letter small mute">{run.shown.letter}</span>
-    </div>
+    </header>
   );
 }
 

@@ -26,7 +26,8 @@ function linesOf(text: string, end: number): Line[] {
   while (start <= end) {
     const newline = text.indexOf("\n", start);
     const stop = newline < 0 || newline > end ? end : newline;
-    lines.push({ number: lines.length + 1, start, end: stop });
+    const returned = stop > start && stop === newline && text[stop - 1] === "\r";
+    lines.push({ number: lines.length + 1, start, end: returned ? stop - 1 : stop });
     start = stop + 1;
   }
   return lines;

@@ -1,0 +1,80 @@
+"""The differences between the first run of a page and each other one, or why there are none.
+
+Knows: when two runs may be compared, paired comparisons. Must not know: HTML, how a difference is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sandbox.comparable import Differences, differences, expected_sessions, refusal
+from sandbox.comparison import Occasion, Side, compare
+from sandbox.pairing import Questions, gather
+from sandbox.provenance import Provenance
+from sandbox.reports.page_format import ChangeShown, ComparedShown
+from sandbox.reports.terminal import LETTERS
+from sandbox.store import read_provenance
+from sandbox.stored_run import StoredRun
+
+
+def compared_with_first(runs: Sequence[StoredRun]) -> tuple[ComparedShown, ...]:
+    """One comparison for each run after the first, which is run A; a refused one has its reason and no figures."""
+    if len(runs) < 2:
+        return ()
+    first, capsule = runs[0], read_provenance(runs[0].path)
+    questions = gather(first.records())
+    return tuple(
+        _compared(letter, _Side(first, capsule, questions), other)
+        for letter, other in zip(LETTERS[1:], runs[1:], strict=False)
+    )
+
+
+class _Side:
+    """A run with what is known of it."""
+
+    def __init__(self, run: StoredRun, capsule: Provenance | None, questions: Questions) -> None:
+        self.capsule, self.questions = capsule, questions
+        settings = run.settings
+        self.shown = Side(
+            run=str(run.path),
+            benchmark=settings.benchmark,
+            model=settings.model.name,
+            judge=settings.judge.name,
+            started=capsule.starts[0].started if capsule and capsule.starts else None,
+            questions=len(questions.by_id),
+            sessions=questions.n_sessions,
+            expected_sessions=expected_sessions(capsule, settings.limit, settings.repeats),
+            contradictions=questions.judging.contradictions,
+            checked_pairs=questions.judging.checked_pairs,
+        )
+
+
+def _compared(letter: str, a: _Side, other: StoredRun) -> ComparedShown:
+    b = _Side(other, read_provenance(other.path), gather(other.records()))
+    found: Differences = differences(a.capsule, b.capsule)
+    reason = refusal(found)
+    if reason is not None:
+        return ComparedShown(letter=letter, refused=reason)
+    if not a.questions.by_id or not b.questions.by_id:
+        return ComparedShown(letter=letter, refused="a run without a finished session compares with nothing")
+    made = compare(a.questions, b.questions, Occasion(a.shown, b.shown, found.model, found.spoiling), n_moved=0)
+    if not made.questions.compared:
+        return ComparedShown(letter=letter, refused="no question is finished in both runs in the same words")
+    return ComparedShown(
+        letter=letter,
+        questions=made.questions.compared,
+        only_a=made.questions.only_a,
+        only_b=made.questions.only_b,
+        unfinished=made.unfinished,
+        metrics={
+            name: ChangeShown(
+                difference=change.difference,
+                interval=change.interval,
+                p=change.p,
+                p_holm=change.p_holm,
+                test=change.test,
+                pairs=change.pairs,
+            )
+            for name, change in made.metrics.items()
+        },
+    )
