@@ -17,6 +17,7 @@ from typing import cast
 
 import aiohttp
 import httpx2
+from multidict import CIMultiDict
 from yarl import URL
 
 from cassettes.exchange import TapeResponse
@@ -71,8 +72,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 request.method,
                 _url(str(request.url)),
                 data=io.BytesIO(body) if len(body) > ONE_WRITE_BYTES else body or None,
-                headers=_headers(request),
-                skip_auto_headers=_NOTHING_ADDED,
+                headers=_headers(tuple(request.headers.raw)),
                 allow_redirects=False,
                 timeout=_timeout(self._connect_timeout_s, self._total_timeout_s, _read_timeout_s(request)),
             )
@@ -95,6 +95,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=IDLE_CONNECTION_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            skip_auto_headers=_NOTHING_ADDED,
             trust_env=False,
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
@@ -188,8 +189,10 @@ def _too_large(max_bytes: int) -> httpx2.ReadError:
     return httpx2.ReadError(f"the response is larger than {max_bytes} bytes")
 
 
-def _headers(request: httpx2.Request) -> list[tuple[str, str]]:
-    return [(name.decode("ascii"), value.decode("latin-1")) for name, value in request.headers.raw]
+@lru_cache(maxsize=256)
+def _headers(raw: tuple[tuple[bytes, bytes], ...]) -> CIMultiDict[str]:
+    """Remembered, because a client sends the same headers with every call; aiohttp copies them."""
+    return CIMultiDict((name.decode("ascii"), value.decode("latin-1")) for name, value in raw)
 
 
 @lru_cache(maxsize=256)
