@@ -17,8 +17,9 @@ from cassettes.transport import TapeTransport
 from sandbox.baseline.judge import judge_reply
 from sandbox.baseline.model import model_reply
 from sandbox.baseline.transport import BASE_URL, BaselineTransport, Reply
+from sandbox.baseline.untidy import untidy_reply
 from sandbox.model import Endpoint, ModelClient, ServerFacts, judge_endpoint, model_endpoint
-from sandbox.settings import BASELINE, JudgeSettings, ModelSettings, RunSettings
+from sandbox.settings import BASELINE, UNTIDY, JudgeSettings, ModelSettings, RunSettings
 from tools.tool import SetupError
 
 
@@ -46,7 +47,8 @@ async def model_client(
     Raises SetupError for a server that cannot be reached, and for an output limit that leaves no room for a prompt.
     """
     model, shrink = settings.model, settings.limits.on_tight_context == "shrink"
-    transport = _transport(model, access, model_reply, settings.concurrency)
+    reply = untidy_reply if model.name == UNTIDY else model_reply
+    transport = _transport(model, access, reply, settings.concurrency)
     client = await _openai(stack, model, access, transport)
     if access is None:
         return Client(
@@ -92,9 +94,10 @@ async def _openai(
 ) -> AsyncOpenAI:
     """The SDK's client on our transport; its own retries are off, because ours are classified and counted."""
     role = "model" if isinstance(settings, ModelSettings) else "judge"
-    if settings.base_url is None and settings.name != BASELINE:
+    embedded = (BASELINE, UNTIDY) if isinstance(settings, ModelSettings) else (BASELINE,)
+    if settings.base_url is None and settings.name not in embedded:
         option = "--base-url" if role == "model" else "--judge-base-url"
-        raise SetupError(f"{role} {settings.name} needs {option} URL (the embedded {role} is called {BASELINE!r})")
+        raise SetupError(f"{role} {settings.name} needs {option} URL (embedded: {', '.join(embedded)})")
     # A key is always sent: vLLM without --api-key takes any, and the SDK refuses to start without one.
     key = (access.environ.get(settings.api_key_env) if access is not None else None) or "none"
     http = httpx2.AsyncClient(transport=transport, trust_env=False, timeout=None)

@@ -18,8 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tools.tool import Language, SetupError
 
-BASELINE = "baseline"
-"""The embedded model and judge; what they score compares with nothing published."""
+BASELINE, UNTIDY = "baseline", "baseline-untidy"
+EMBEDDED = (BASELINE, UNTIDY)
+"""The embedded models (the judge has the first name too); what they score compares with nothing published."""
 
 DecodeField = Literal[
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty"

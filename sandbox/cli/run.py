@@ -43,7 +43,10 @@ def run(
     corpus: Annotated[
         Path | None, typer.Option(help="Local corpus (pincite corpus build); means --search local.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Model name as the server knows it. [baseline]")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model name as the server knows it; embedded: baseline, baseline-untidy. [baseline]"),
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="The model's OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")
     ] = None,

@@ -18,7 +18,7 @@ from sandbox.metric_change import AsZero
 from sandbox.reports.figure_table import figure_table
 from sandbox.reports.terminal import NAMES, NOTHING, SHORT_NAMES, percent
 from sandbox.reports.untrusted import one_line
-from sandbox.settings import BASELINE
+from sandbox.settings import EMBEDDED
 from sandbox.summary import MetricName
 
 ALPHA = 0.05
@@ -247,6 +247,6 @@ def _notes(made: Comparison) -> Text:
                 f"The judge contradicted itself on {letter} in {side.contradictions} of {side.checked_pairs} "
                 "single citations (supports, yet not relevant)."
             )
-    if BASELINE in (made.a.model, made.b.model, made.a.judge, made.b.judge):
+    if {made.a.model, made.b.model, made.a.judge, made.b.judge} & set(EMBEDDED):
         notes.append("An embedded baseline took part: these scores compare with nothing published.")
     return Text("\n".join(notes))

@@ -38,7 +38,7 @@ def finding_lines(name: str | int, raw: str, report: LintReport, losses: Losses 
     costs = {cost.code: cost.points for cost in losses.codes} if losses is not None else {}
     for finding in report.findings[:MAX_FINDINGS]:
         points = costs.pop(finding.code, None)
-        cost = f" (F1 {100 * points:+.1f} points if only {finding.code} were mended)" if points else ""
+        cost = f" (F1 {100 * float(points):+.1f} points if only {finding.code} were mended)" if points else ""
         message = one_line(finding.message, 90)
         yield f"{label}:{finding.line}:{finding.column}: {finding.code} {finding.severity}: {message}{cost}"
         if finding.code[0] != "W":

@@ -17,7 +17,7 @@ from rich.text import Text
 from sandbox.outcome import COUNTING
 from sandbox.record import Outcome
 from sandbox.reports.untrusted import one_line
-from sandbox.settings import BASELINE
+from sandbox.settings import EMBEDDED
 from sandbox.summary import OTHER, CodeLoss, Metric, MetricName, Summary
 
 NAMES: Mapping[MetricName, str] = {
@@ -83,8 +83,8 @@ def percent(rate: float | None) -> str:
 def baseline_note(summaries: Sequence[Summary]) -> str | None:
     """The line that keeps a baseline's scores out of comparisons; None where no baseline took part."""
     taken = {
-        "model": any(made.model == BASELINE for made in summaries),
-        "judge": any(made.judge == BASELINE for made in summaries),
+        "model": any(made.model in EMBEDDED for made in summaries),
+        "judge": any(made.judge in EMBEDDED for made in summaries),
     }
     roles = [role for role, there in taken.items() if there]
     if not roles:

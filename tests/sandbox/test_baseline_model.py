@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from citations.lint import lint
 from citations.markup import parse
 from sandbox.baseline.model import best_pages, model_reply, queries
 from sandbox.baseline.reading import question_of, read, sentences
+from sandbox.baseline.untidy import FAULTS
 
 QUESTION = "青葉野市の児童手当と保育料について、令和6年度の月額を比べてください。"
 INSTRUCTION = "各文を<sentence>…</sentence>で囲み、末尾に<cite>番号</cite>を付けてください。"
@@ -124,3 +126,16 @@ def test_sentences_are_cut_at_japanese_full_stops_and_line_ends() -> None:
         "二つ目の文です！",
         "箇条書きの項目です",
     ]
+
+
+def test_the_untidy_baseline_says_the_same_in_forms_that_cannot_be_read() -> None:
+    cited = "<sentence>甲です。<cite>1</cite></sentence>\n<sentence>乙です。<cite>12</cite></sentence>"
+    tidy = f"<sentence>はじめに。</sentence>\n{cited}"
+    broken = {fault.__name__: fault(tidy) for fault in FAULTS}
+    assert broken["_cites_outside"].endswith("乙です。</sentence><cite>12</cite>")
+    assert broken["_brackets"] == "はじめに。\n甲です。[1]\n乙です。[12]"
+    assert broken["_full_width"].endswith("<cite>１２</cite></sentence>")
+    assert [len(parse(text).sentences) for text in broken.values()] == [3, 3, 0, 3, 3, 1, 0]
+    for text in broken.values():
+        recovered = lint(text, evidence={1: "甲", 12: "乙"}).recovered.sentences
+        assert [[c.number for c in sentence.citations] for sentence in recovered] == [[], [1], [12]], text

@@ -233,3 +233,18 @@ def test_a_foreign_package_in_front_of_ours_is_named_before_anything_runs(tmp_pa
     done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"the package 'tools' of pincite is shadowed by {tmp_path}/tools" in done.stderr
+
+
+def test_a_person_with_unreadable_answers_is_told_which_rules_broke_and_what_each_cost(output: Output) -> None:
+    assert run(["run", "sample", "--model", "baseline-untidy", "--out", "untidy", "--quiet"]) == 0
+    assert run(["run", "sample", "--out", "tidy", "--json", "--quiet"]) == 0
+    tidy = json.loads(output().out.splitlines()[-1])["metrics"]["citation_f1"]["value"]
+    assert run(["score", "untidy", "--recovered", "--json"]) == 0
+    made = json.loads(output().out)["format"]
+    assert made["recovered_f1"] == pytest.approx(tidy, abs=0.01)
+    assert made["format_loss"] > 0.5
+    assert {"P01", "W02", "C04", "C05", "S03"} <= made["codes"].keys()
+    assert run(["lint", "untidy"]) == 0
+    said = output().out
+    assert "points if only P01 were mended" in said
+    assert "points lost to format" in " ".join(said.split())
