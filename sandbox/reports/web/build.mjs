@@ -17,5 +17,6 @@ await build({
   jsxImportSource: "preact",
   charset: "ascii",
   legalComments: "none",
+  banner: { js: "/* with Preact, MIT licence, (c) 2015-present Jason Miller: LICENSE-preact.txt of pincite */" },
   logLevel: "warning",
 });
