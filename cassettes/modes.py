@@ -5,14 +5,15 @@ Knows: the table of modes. Must not know: how a rule is carried out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from cassettes.exchange import Channel
 
 Rule = Literal["live", "tape", "tape_then_live", "pool", "lenient", "compare"]
 """`live`: asked, and recorded. `tape`: recorded answers only. `tape_then_live`: recorded, then live and appended.
-`pool`: the session's own tape, then any session of the given sets by identity, then as `on_pool_miss` says.
+`pool`: the session's own tape, then any session of the given sets by identity, then as `on_pool_miss` says; on the judge's
+channel a miss always goes live.
 `lenient`: exact; else same messages; else same position. `compare`: asked, and compared with what is recorded.
 """
 
@@ -48,6 +49,10 @@ class Modes:
     def writes(self) -> bool:
         """True if a session may be appended to."""
         return not all(self.rule(channel) in ("tape", "lenient") for channel in _ALL)
+
+    def with_verdicts(self) -> Self:
+        """The same, but what judges said in other runs is played before this run's judge is asked."""
+        return replace(self, judge="pool")
 
     @property
     def needs_source(self) -> bool:

@@ -1,6 +1,6 @@
 """Recorded answers to the requests of one session, found as the rule of each channel says.
 
-Knows: own recording, source, pool, and in which order they are asked. Must not know: what happens where none answers.
+Knows: own recording, source, pools, and in which order they are asked. Must not know: what happens where none answers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from cassettes.modes import Modes
 from cassettes.recorder import Asked, Recorder
 from cassettes.recording import Pool, Recording, empty_answer
 from cassettes.report import ChannelReport
+from cassettes.verdict_pool import SessionVerdicts
 
 
 @dataclass(slots=True)
@@ -26,6 +27,7 @@ class Player:
     source: Recording | None
     namesakes: list[Recording]
     pool: Pool
+    verdicts: SessionVerdicts
     recorder: Recorder
     counts: dict[Channel, ChannelReport]
 
@@ -40,7 +42,7 @@ class Player:
             case "tape" | "lenient":
                 return False
             case "pool":
-                return self.modes.on_pool_miss == "live"
+                return asked.channel == "judge" or self.modes.on_pool_miss == "live"
             case "live" | "tape_then_live" | "compare":
                 return not self.is_forked(asked)
 
@@ -56,6 +58,8 @@ class Player:
         rule = self.modes.rule(asked.channel)
         if rule in ("live", "compare"):
             return None
+        if asked.channel == "judge":
+            self.verdicts.count(asked.identity.id, asked.request.place)
         exact = self._exact(self.own, asked)
         if exact is not None and self.source is not None:
             # Copied before the session was cut off: the source keeps step, or its next answer would come twice.
@@ -63,7 +67,7 @@ class Player:
         if exact is not None or rule == "tape_then_live":
             return exact if exact is not None or not self.is_forked(asked) else self._forked(asked)
         if rule == "pool":
-            return self._pooled(asked)
+            return self._verdict(asked) if asked.channel == "judge" else self._pooled(asked)
         if exact is None and self.source is not None:
             exact = self._exact(self.source, asked)
             if exact is not None and self.modes.name == "rejudge":
@@ -123,6 +127,16 @@ class Player:
             case "empty":
                 counts.pool_empty += 1
                 return self._copied(asked, empty_answer(asked.request))
+
+    def _verdict(self, asked: Asked) -> TapeResponse | None:
+        """What a judge said to the same request in another run."""
+        counts = self.counts["judge"]
+        answer = self.verdicts.answer(asked.identity.id, asked.request.place)
+        if answer is None:
+            counts.pool_misses += 1
+            return None
+        counts.pool_hits += 1
+        return self._copied(asked, answer)
 
     def _copied(self, asked: Asked, answer: TapeResponse) -> TapeResponse:
         """The answer, now on the own tape too, so that this run can be replayed alone."""

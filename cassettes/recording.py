@@ -132,19 +132,22 @@ def empty_answer(request: TapeRequest) -> TapeResponse:
 @dataclass(frozen=True, slots=True)
 class Others:
     """Other folders that answers may come from. `source`: where the same session is played from; `pool`: sets whose
-    searches and pages answer for all sessions (`source` is one of them without being named).
+    searches and pages answer for all sessions (`source` is one of them without being named); `verdicts`: sets whose judge
+    answers do.
     """
 
     source: Path | None = None
     pool: tuple[Path, ...] = ()
+    verdicts: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
 class OpenSets:
-    """`Others`, opened."""
+    """`Others`, opened. `sets`: the source and those of the pool."""
 
     source: RecordedSet | None
     sets: tuple[RecordedSet, ...]
+    verdicts: tuple[RecordedSet, ...] = ()
     pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -155,7 +158,8 @@ class OpenSets:
         """Open each folder once."""
         source = [] if others.source is None else [others.source]
         opened = tuple(RecordedSet(folder) for folder in dict.fromkeys((*source, *others.pool)))
-        return cls(opened[0] if source else None, opened)
+        verdicts = tuple(RecordedSet(folder) for folder in dict.fromkeys(others.verdicts))
+        return cls(opened[0] if source else None, opened, verdicts)
 
     def recordings(self, session: str) -> list[Recording]:
         """The recordings of the session of that name, in the order of sets."""
@@ -163,5 +167,5 @@ class OpenSets:
 
     def close(self) -> None:
         """Close all folders."""
-        for recorded in self.sets:
+        for recorded in (*self.sets, *self.verdicts):
             recorded.close()

@@ -28,7 +28,7 @@ class ChannelReport:
     pool_hits: int = 0
     """Answered by another session's recording."""
     pool_misses: int = 0
-    """Not in the pool, whatever was done then."""
+    """Not in the pool, whatever was done then (on the judge's channel: asked live)."""
     pool_empty: int = 0
     """Of `pool_misses`: answered with an empty result."""
     live: int = 0

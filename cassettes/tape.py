@@ -35,6 +35,7 @@ from cassettes.recorder import Asked, Recorder
 from cassettes.recording import BLOBS, OpenSets, Others, Recording, session_names
 from cassettes.redact import Redactor
 from cassettes.report import ChannelReport, Drift, SessionReport
+from cassettes.verdict_pool import SessionVerdicts, VerdictPool
 
 Live = Callable[[], Awaitable[TapeResponse]]
 _ROUND: Final = re.compile(r"r(\d+)")
@@ -67,6 +68,7 @@ class TapeSet:
         self.fsync = fsync
         self.blobs = Blobs(folder / BLOBS, fsync=fsync)
         self.others = OpenSets.of(others)
+        self.verdicts = VerdictPool(self.others.verdicts)
 
     @property
     def writes(self) -> bool:
@@ -140,7 +142,10 @@ class SessionTape:
         self._counts: dict[Channel, ChannelReport] = {channel: ChannelReport() for channel in CHANNELS}
         namesakes = tapes.others.recordings(name)
         source = namesakes[0] if tapes.others.source is not None else None
-        self._player = Player(tapes.modes, own, source, namesakes, tapes.others.pool, self._recorder, self._counts)
+        verdicts = SessionVerdicts(tapes.verdicts, path.name)
+        self._player = Player(
+            tapes.modes, own, source, namesakes, tapes.others.pool, verdicts, self._recorder, self._counts
+        )
         self._drifts: list[Drift] = []
         self._round = 0
         self._last_chat = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -106,8 +106,11 @@ def judging_of(settings: RunSettings) -> Judging:
     folder = Path(judge.prompts) if judge.prompts else None
     return Judging(
         consistency=load_rubric("consistency", judge.language, folder),
-        citations=load_citation_judging(
-            judge.language, folder, attempts=judge.attempts, max_evidence_chars=judge.max_evidence_chars
+        citations=replace(
+            load_citation_judging(
+                judge.language, folder, attempts=judge.attempts, max_evidence_chars=judge.max_evidence_chars
+            ),
+            repeats=judge.repeats,
         ),
         f1_only=settings.citations.f1_only,
     )

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cassettes.context import on_channel
 from citations.markup import Dialect, flags, parse, untagged
 from citations.model import Answer, Bounds, Score, Verdict
 from citations.policy import Policy
@@ -18,6 +17,7 @@ from citations.units import units
 from sandbox.chat import ChatModel
 from sandbox.judging.citation import CitationJudging, JudgedUnits, judge_units
 from sandbox.judging.consistency import judge_consistency
+from sandbox.judging.repeats import ask_repeatedly
 from sandbox.judging.rubric import Asked, Rubric
 from sandbox.record import Flag, ScoreRow, UnitRow, Usage, VerdictRow
 from sandbox.tasks import both
@@ -115,9 +115,12 @@ def cited_numbers(answer: Answer) -> frozenset[int]:
 async def _consistency(case: Case, prose: str, judge: ChatModel, judging: Judging) -> Asked | None:
     if case.reference is None:
         return None
-    attempts = judging.citations.attempts
-    with on_channel("judge", "consistency"):
-        return await judge_consistency(judge, judging.consistency, case.question, case.reference, prose, attempts)
+    reference, attempts = case.reference, judging.citations.attempts
+    return await ask_repeatedly(
+        "consistency",
+        judging.citations.repeats,
+        lambda: judge_consistency(judge, judging.consistency, case.question, reference, prose, attempts),
+    )
 
 
 def _missing(consistency: Asked | None, judged: JudgedUnits) -> tuple[str, ...]:

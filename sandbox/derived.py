@@ -1,4 +1,4 @@
-"""Runs made from recorded runs: another model on the recorded web, a fork, another judge.
+"""Runs made from recorded runs: another model on the recorded web, a fork, another judge, verdicts that are there already.
 
 Knows: which channel plays what, and that the new run is a folder of its own that can be replayed alone. Must not know:
 how sessions go.
@@ -72,6 +72,21 @@ def rejudge(run: Path) -> Derived:
     opened = _opened(run)
     playing = Playing(Modes.rejudge(), Others(source=run / TAPE), frozenset({"judge"}), opened.provenance)
     return Derived(recorded_benchmark(opened), run / SETTINGS, playing)
+
+
+def with_verdicts(playing: Playing, runs: Sequence[Path], out: Path) -> Playing:
+    """The same, but a request to the judge that is on the tape of one of `runs` is answered from there.
+
+    Raises SetupError for what is no recorded run, and for the run that is being written (it plays its own tape anyway).
+    """
+    if not runs:
+        return playing
+    for run in runs:
+        if run.resolve() == out.resolve():
+            raise SetupError(f"--verdicts-from {run} is the run folder itself: name another run")
+        _opened(run)
+    others = replace(playing.others, verdicts=tuple(run / TAPE for run in runs))
+    return replace(playing, modes=playing.modes.with_verdicts(), others=others)
 
 
 def fork_point(text: str) -> ForkPoint:

@@ -98,6 +98,15 @@ class PageRow(Row):
     n_failed: int = 0
 
 
+class RepeatRow(Row):
+    """What the judge said when it was asked the same again; it counts for nothing. `label` None as in VerdictRow."""
+
+    label: str | None
+    reason: str = ""
+    attempts: int = 1
+    failure: str | None = None
+
+
 class VerdictRow(Row):
     """What a judge said. `label` None = no verdict, and `failure` says why (parse, api, overflow)."""
 
@@ -107,6 +116,8 @@ class VerdictRow(Row):
     attempts: int = 1
     failure: str | None = None
     prompt_sha256: str = ""
+    repeats: tuple[RepeatRow, ...] = Field(default=(), exclude_if=lambda repeats: not repeats)
+    """The second to the last verdict, where each was asked for several times; else empty, and then not stored."""
 
 
 class UnitRow(Row):

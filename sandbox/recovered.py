@@ -6,7 +6,7 @@ Knows: which units are new, the file that holds their verdicts. Must not know: w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -109,6 +109,7 @@ async def ask_recovered(
     the order of the records, some sessions at a time, so that an interruption loses little. Raises SetupError.
     """
     known = recovered_labels(folder)
+    judging = replace(judging, repeats=1)
     total = Asked()
     todo = ((record, units) for record in records if (units := _new(record, known.get(_key(record), {}))))
     while some := list(islice(todo, SESSIONS_AT_ONCE)):

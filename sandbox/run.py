@@ -167,6 +167,8 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
             "max_output_tokens": judge.max_output_tokens,
             "attempts": settings.judge.attempts,
             "max_evidence_chars": settings.judge.max_evidence_chars,
+            # Named only where it is set: runs without repeats are those of before there were any.
+            **({"repeats": settings.judge.repeats} if settings.judge.repeats > 1 else {}),
             "prompts": {rubric.name: rubric.prompt.sha256 for rubric in rubrics},
         },
         "limits": _json(settings.limits.model_dump(mode="json")),

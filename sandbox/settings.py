@@ -89,6 +89,8 @@ class JudgeSettings(Settings):
     """Folder with prompt files of your own."""
     attempts: int = Field(default=3, ge=1, le=10)
     """Tries until a verdict can be read, all at temperature 0."""
+    repeats: int = Field(default=1, ge=1, le=20)
+    """How often each verdict is asked for, at the same settings; the first counts, the others measure the judge."""
     max_evidence_chars: int = Field(default=200_000, ge=1_000)
     extra_body: dict[str, object] = {}
     timeout_s: float = Field(default=600, gt=0)

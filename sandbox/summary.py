@@ -92,7 +92,7 @@ class UsageByRole(Figures):
 
 class TapeCounts(Figures):
     """What the tape did: exchanges made, misses, lenient steps; pages and searches that the pool of recorded runs answered
-    or lacked.
+    or lacked; judge calls that other runs' tapes answered.
     """
 
     interactions: int = 0
@@ -100,6 +100,7 @@ class TapeCounts(Figures):
     lenient: int = 0
     pool_hits: int = 0
     pool_misses: int = 0
+    judge_hits: int = 0
 
 
 class Seconds(Figures):
@@ -329,7 +330,7 @@ class _Total:
             metrics=metrics,
             by_task_type=self._types(plan),
             format=self._format(metrics["citation_f1"], plan),
-            judging=self._judging.counts(),
+            judging=self._judging.counts(plan),
             tools={name: _tool_count(counts) for name, counts in self._tools.items()},
             rounds=self._rounds,
             usage=UsageByRole(model=self._model_usage, judge=self._judge_usage),

@@ -18,7 +18,10 @@ REPORTS = "tape.jsonl"
 
 
 class TapeRow(Row):
-    """The counts of one session. `interactions` = every exchange that it made, whoever answered it."""
+    """The counts of one session. `interactions` = every exchange that it made, whoever answered it.
+
+    `pool_hits`, `pool_misses`: searches and pages on the recorded web; `judge_hits`: verdicts that other runs had.
+    """
 
     sample_id: str
     repeat: int
@@ -29,12 +32,14 @@ class TapeRow(Row):
     lenient: int
     pool_hits: int
     pool_misses: int
+    judge_hits: int = 0
 
 
 def tape_row(sample_id: str, repeat: int, report: SessionReport) -> TapeRow:
     """The row of a finished session."""
     played, live = report.total("played"), report.total("live")
     pool_hits, pool_empty = report.total("pool_hits"), report.total("pool_empty")
+    judge = report.channels["judge"]
     return TapeRow(
         sample_id=sample_id,
         repeat=repeat,
@@ -43,8 +48,9 @@ def tape_row(sample_id: str, repeat: int, report: SessionReport) -> TapeRow:
         live=live,
         misses=report.total("misses"),
         lenient=report.total("lenient"),
-        pool_hits=pool_hits,
-        pool_misses=report.total("pool_misses"),
+        pool_hits=pool_hits - judge.pool_hits,
+        pool_misses=report.total("pool_misses") - judge.pool_misses,
+        judge_hits=judge.pool_hits,
     )
 
 
@@ -73,4 +79,5 @@ def counts(rows: Iterable[TapeRow]) -> TapeCounts:
         lenient=sum(row.lenient for row in rows),
         pool_hits=sum(row.pool_hits for row in rows),
         pool_misses=sum(row.pool_misses for row in rows),
+        judge_hits=sum(row.judge_hits for row in rows),
     )

@@ -1,4 +1,4 @@
-"""What the judge did in a run: verdicts given, missing and why, and verdicts that contradict one another.
+"""What the judge did in a run: verdicts given, missing and why, and verdicts that contradict one another or themselves.
 
 Knows: the units of records. Must not know: metrics, prompts.
 
@@ -13,6 +13,8 @@ from collections import Counter
 from pydantic import BaseModel, ConfigDict
 
 from sandbox.record import Record, UnitRow, VerdictRow
+from sandbox.statistics import Plan
+from sandbox.verdict_repeats import RepeatCounter, Repeats
 
 SUPPORTING = frozenset({"full", "partial"})
 
@@ -30,6 +32,8 @@ class JudgeCounts(BaseModel):
     """Sentences with one citation whose evidence was found to support them, and was judged for relevance too."""
     contradictions: int
     """How many of those pairs say that the supporting evidence is not relevant."""
+    repeats: Repeats | None = None
+    """None where nothing was asked twice."""
 
 
 class VerdictCounter:
@@ -41,6 +45,7 @@ class VerdictCounter:
         self._retried = 0
         self._pairs = 0
         self._contradictions = 0
+        self._repeats = RepeatCounter()
 
     def add(self, record: Record) -> None:
         """Take one record's verdicts."""
@@ -54,15 +59,17 @@ class VerdictCounter:
             if label is not None:
                 self._pairs += 1
                 self._contradictions += label == "no"
+        self._repeats.add(record)
 
-    def counts(self) -> JudgeCounts:
-        """The counts so far."""
+    def counts(self, plan: Plan | None = None) -> JudgeCounts:
+        """The counts so far, with intervals by `plan`."""
         return JudgeCounts(
             verdicts=self._verdicts,
             missing=dict(sorted(self._missing.items())),
             retried=self._retried,
             checked_pairs=self._pairs,
             contradictions=self._contradictions,
+            repeats=self._repeats.figures(plan or Plan()),
         )
 
     def _count(self, verdict: VerdictRow) -> None:

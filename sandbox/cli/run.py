@@ -16,10 +16,10 @@ import typer
 
 from cassettes.modes import PoolMiss
 from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
-from sandbox.derived import Derived, fork, fork_point, web_replay
+from sandbox.derived import Derived, fork, fork_point, web_replay, with_verdicts
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
-from sandbox.run import Occasion, RunEnd, utc_now
+from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import Overrides, RunSettings, file_name, resolve
 from sandbox.store import SUMMARY, RunFolder
@@ -84,6 +84,15 @@ def run(
         str | None,
         typer.Option(help="A page or search that no tape has: error, empty or live. [--web-from: error; --fork: live]"),
     ] = None,
+    verdicts_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN", help="Verdicts from the tapes of this run where the judge was asked the same; repeatable."
+        ),
+    ] = None,
+    judge_repeats: Annotated[
+        int | None, typer.Option(min=1, max=20, help="Ask for each verdict so often; the first counts. [1]")
+    ] = None,
     settings: Annotated[Path | None, typer.Option(help="TOML settings; flags win. See run.toml of any run.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -111,6 +120,7 @@ def run(
         "judge.name": judge,
         "judge.base_url": judge_base_url or (base_url if judge else None),
         "judge.language": language,
+        "judge.repeats": judge_repeats,
         "search.engine": search or ("local" if corpus else None),
         "search.corpus": _text(corpus),
         "limits.rounds": max_rounds,
@@ -127,10 +137,10 @@ def run(
         if chosen.name != benchmark:
             raise SetupError(f"the recorded run is one of {chosen.name}, not of {benchmark}")
     folder = out or Path("runs") / (default_name(resolved) + _suffix(web_from or [], fork_from))
+    playing = with_verdicts(derived.playing if derived else Playing(), verdicts_from or [], folder)
     progress = Progress(sys.stderr, quiet=quiet)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
     try:
-        playing = derived.playing if derived else None
         end = asyncio.run(run_benchmark(chosen, resolved, folder, occasion, progress, playing))
     except KeyboardInterrupt:
         print(f"pincite: stopped; finished samples are kept in {folder}. The same command goes on.", file=sys.stderr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from secrets import token_hex
@@ -22,7 +22,7 @@ from cassettes.tape import TapeSet
 from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
 from sandbox.assemble import judging_of, secrets_of
 from sandbox.clients import Access, judge_client
-from sandbox.derived import rejudge
+from sandbox.derived import rejudge, with_verdicts
 from sandbox.record import Record
 from sandbox.recovered import Asked, Recording, ask_recovered
 from sandbox.reports.progress import Progress
@@ -66,6 +66,17 @@ def score(
         typer.Option(help="Judge the recorded answers again with this model; makes a run folder of its own."),
     ] = None,
     judge_base_url: Annotated[str | None, typer.Option(help="With --judge: its server.")] = None,
+    judge_repeats: Annotated[
+        int | None,
+        typer.Option(min=1, max=20, help="With --judge: ask for each verdict so often; the first counts. [as RUN]"),
+    ] = None,
+    verdicts_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="With --judge: verdicts from the tapes of this run where the judge was asked the same; repeatable.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="With --judge: the new run folder. [RUN-judged-JUDGE]")] = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print JSON and nothing else (with --verdicts it always is).")
@@ -77,6 +88,7 @@ def score(
     --recovered judges what mending the markup would change, once, and adds F1 as it would be if only the format were
     right, and the points that each fault costs; the verdicts are kept in RUN/recovered.jsonl, apart from the score.
     --judge plays the recorded sessions and asks another judge about their answers; the new folder can be replayed alone.
+    pincite compare RUN NEW_FOLDER then says how far the two judges agree.
     With --verdicts FILE: pure arithmetic on verdicts made elsewhere (human annotators, another judge), one answer a
     line; prints per line {"id", "counted" or "dropped", "recall", "precision", "f1", "exact"}, rates from 0 to 1.
     """
@@ -87,9 +99,11 @@ def score(
     if run is None or verdicts is not None:
         raise SetupError("give either a run folder or --verdicts FILE")
     if judge is not None:
-        run = judge_again(run, judge, judge_base_url, out)
-    elif judge_base_url or out:
-        raise SetupError("--judge-base-url and --out go with --judge")
+        flags: Overrides = {"judge.name": judge, "judge.base_url": judge_base_url, "judge.repeats": judge_repeats}
+        folder = out or run.with_name(f"{run.name}-judged-{file_name(judge)}")
+        run = judge_again(run, flags, verdicts_from or [], folder)
+    elif judge_base_url or judge_repeats or verdicts_from or out:
+        raise SetupError("--judge-base-url, --judge-repeats, --verdicts-from and --out go with --judge")
     stored = open_run(run)
     if recovered:
         judge_recovered(stored)
@@ -121,16 +135,15 @@ def score_file(name: str, profile: Profile) -> list[TmgResult | LongbenchResult]
         raise SetupError(f"{'stdin' if name == '-' else name}, {error}") from error
 
 
-def judge_again(run: Path, judge: str, base_url: str | None, out: Path | None) -> Path:
-    """The folder of the run whose answers another judge read. Raises SetupError and TapeError."""
+def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], folder: Path) -> Path:
+    """The folder, in which a judge with the settings `flags` read the answers of `run`. Raises SetupError and TapeError."""
     derived = rejudge(run)
-    folder = out or run.with_name(f"{run.name}-judged-{file_name(judge)}")
-    flags: Overrides = {"judge.name": judge, "judge.base_url": base_url}
     settings = resolve(derived.benchmark.name, {}, None, flags, derived.base)
+    playing = with_verdicts(derived.playing, verdicts_from, folder)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
     progress = Progress(sys.stderr)
     try:
-        end = asyncio.run(run_benchmark(derived.benchmark, settings, folder, occasion, progress, derived.playing))
+        end = asyncio.run(run_benchmark(derived.benchmark, settings, folder, occasion, progress, playing))
     except KeyboardInterrupt:
         print(f"pincite: stopped; what is judged is kept in {folder}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cassettes.context import on_channel
 from citations.ledger import EVIDENCE_JOINT
 from citations.model import Unit
 from sandbox.chat import ChatModel
+from sandbox.judging.repeats import ask_repeatedly
 from sandbox.judging.rubric import Asked, Rubric, ask, load_rubric
 from sandbox.record import UnitRow, Usage
 from sandbox.tasks import all_of
@@ -27,13 +27,17 @@ CUT_MARK = "…"
 
 @dataclass(frozen=True, slots=True)
 class CitationJudging:
-    """How units are judged. `max_evidence_chars` bounds what one call gets of the evidence (characters, all its pages)."""
+    """How units are judged. `max_evidence_chars` bounds what one call gets of the evidence (characters, all its pages).
+
+    `repeats`: how often each verdict is asked for (≥ 1), see `judging.repeats`.
+    """
 
     support: Rubric
     relevance: Rubric
     need: Rubric
     attempts: int = 3
     max_evidence_chars: int = 200_000
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +128,7 @@ async def _ask_unit(judge: ChatModel, asked: _Question, judging: CitationJudging
             rubric = judging.need
     fields = {"question": asked.question, "sentence": asked.unit.text}
     fields |= {"answer": asked.answer} if asked.unit.kind == "need" else {"evidence": asked.shown}
-    with on_channel("judge", place):
-        return await ask(judge, rubric, fields, judging.attempts)
+    return await ask_repeatedly(place, judging.repeats, lambda: ask(judge, rubric, fields, judging.attempts))
 
 
 def _show(numbers: Sequence[int], evidence: Mapping[int, str | None], max_chars: int) -> _Shown:

@@ -37,6 +37,7 @@ SHORT_NAMES: Mapping[MetricName, str] = {
     "source_cited": "Cited",
 }
 NOTHING = "–"
+JUDGE_HITS = "  answered by other runs' tapes"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -70,6 +71,7 @@ def report(summaries: Sequence[Summary]) -> RenderableType:
     parts: list[RenderableType] = [_heading(run) for run in runs]
     tables = [_scores(runs), _outcomes(runs), _format(runs)]
     tables += [_by_type(run) for run in runs if run.summary.by_task_type]
+    tables += [_repeats(run) for run in runs if run.summary.judging.repeats is not None]
     for table in [*tables, _work(runs)]:
         parts += ["", table]
     return Group(*parts, "", _notes(summaries))
@@ -204,12 +206,32 @@ def _by_type(run: _Run) -> Table:
     return table
 
 
+def _repeats(run: _Run) -> Table:
+    """How often a judge that was asked several times did not say the same, and how far the scores hang on that."""
+    made = run.summary.judging.repeats
+    level = f"{100 * run.summary.statistics.level:.0f} % interval"
+    asked = 1 if made is None else made.asked
+    title = f"Judge asked {asked} times{' · ' if run.letter else ''}{run.letter}"
+    table = _table(title, ["flipped %", level, "n", "no verdict"])
+    if made is None:
+        return table
+    for kind, counted in made.kinds.items():
+        figures = (percent(counted.rate), _range(counted.interval), str(counted.judgements), str(counted.missing))
+        table.add_row(kind, *figures)
+    for name, values in (("Consistency", made.consistency), ("Citation F1", made.citation_f1)):
+        known = [value for value in values if value is not None]
+        if known:
+            table.add_row(f"{name} % by repeat: {percent(min(known))}–{percent(max(known))}", *[""] * 4)
+    return table
+
+
 WORK_ROWS = (
     _Row("rounds per session", lambda made: f"{made.rounds / made.sessions:.1f}" if made.sessions else NOTHING),
     _Row("model calls", lambda made: f"{made.usage.model.calls:,}"),
     _Row("  tokens in", lambda made: f"{made.usage.model.prompt_tokens:,}"),
     _Row("  tokens out", lambda made: f"{made.usage.model.completion_tokens:,}"),
     _Row("judge calls", lambda made: f"{made.usage.judge.calls:,}"),
+    _Row(JUDGE_HITS, lambda made: f"{made.tape.judge_hits:,}"),
     _Row("verdicts", lambda made: f"{made.judging.verdicts:,}"),
     _Row("  missing", lambda made: _missing(made)),
     _Row("  contradict one another", lambda made: f"{made.judging.contradictions} of {made.judging.checked_pairs}"),
@@ -219,7 +241,9 @@ WORK_ROWS = (
 def _work(runs: Sequence[_Run]) -> Table:
     table = _table("Work", [run.letter for run in runs])
     for row in WORK_ROWS:
-        table.add_row(row.name, *(row.value(run.summary) for run in runs))
+        values = [row.value(run.summary) for run in runs]
+        if row.name != JUDGE_HITS or set(values) - {"0"}:
+            table.add_row(row.name, *values)
     for tool in sorted({tool for run in runs for tool in run.summary.tools}):
         table.add_row(f"{one_line(tool, 30)} calls", *(_tool(run.summary, tool) for run in runs))
     return table

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from cassettes.errors import TapeError, TapeMiss
 from cassettes.exchange import TapeRequest, TapeResponse
 from cassettes.modes import Modes
 from cassettes.recording import Others
-from cassettes.report import ChannelReport, Drift
+from cassettes.report import ChannelReport, Drift, SessionReport
 from cassettes.tape import SessionTape, TapeSet
 
 T = TypeVar("T")
@@ -32,9 +33,9 @@ def chat(text: str, place: str = "", model: str = "m", temperature: float = 0.6)
     return TapeRequest("model", "POST", "http://m.example/v1/chat/completions", body.encode(), place=place)
 
 
-def judge(text: str) -> TapeRequest:
-    body = f'{{"model":"j","messages":[{{"role":"user","content":"{text}"}}]}}'
-    return TapeRequest("judge", "POST", "http://j.example/v1/chat/completions", body.encode())
+def judge(text: str, place: str = "", model: str = "j") -> TapeRequest:
+    body = f'{{"model":"{model}","messages":[{{"role":"user","content":"{text}"}}]}}'
+    return TapeRequest("judge", "POST", "http://j.example/v1/chat/completions", body.encode(), place=place)
 
 
 def says(text: str, status: int = 200, **headers: str) -> Live:
@@ -294,3 +295,70 @@ def test_a_resumed_fork_goes_on_from_its_own_tape(tmp_path: Path) -> None:
 
     within(tmp_path / "b", Modes.fork(1), begin, Others(source))
     assert within(tmp_path / "b", Modes.fork(1), go_on, Others(source)) == ["検索せよ", "新しい答え"]
+
+
+def test_what_a_judge_said_in_another_run_is_not_asked_again(tmp_path: Path) -> None:
+    recorded(tmp_path / "a", "q1.r0", [(judge("正しいか", "u001"), says("はい")), (search("東京"), says("結果"))])
+    others = Others(verdicts=(tmp_path / "a",))
+    changed = [judge("正しいか", "u001", model="k"), judge("正しいですか", "u001")]
+
+    async def scene(tape: SessionTape) -> tuple[list[str], SessionReport]:
+        answers = [await text(tape, judge("正しいか", place), Silent()) for place in ("u007", "u008")]
+        answers += [await text(tape, request, says("いいえ")) for request in changed]
+        answers.append(await text(tape, search("東京"), says("外の結果")))
+        return answers, tape.report()
+
+    modes = Modes.resume().with_verdicts()
+    answers, report = within(tmp_path / "new", modes, scene, others, session="q9.r0")
+    assert answers == ["はい", "はい", "いいえ", "いいえ", "外の結果"]
+    assert report.channels["judge"] == ChannelReport(pool_hits=2, pool_misses=2, live=2, appended=4)
+    assert report.channels["search"] == ChannelReport(live=1, appended=1)
+
+    async def alone(tape: SessionTape) -> list[str]:
+        requests = [judge("正しいか", "u007"), judge("正しいか", "u008"), *changed]
+        return [await text(tape, request) for request in requests]
+
+    assert within(tmp_path / "new", Modes.sealed(), alone, session="q9.r0") == answers[:4]
+
+
+def test_a_second_opinion_is_never_the_first_one_again(tmp_path: Path) -> None:
+    said = [(judge("正しいか", "u001"), says("はい")), (judge("正しいか", "u001.k2"), says("いいえ"))]
+    recorded(tmp_path / "a", "q1.r0", said)
+
+    async def scene(tape: SessionTape) -> list[str]:
+        # The first opinion comes last: what each gets does not depend on who asks first.
+        places = ("u003.k3", "u003.k2", "u003")
+        return [await text(tape, judge("正しいか", place), says("外のはい")) for place in places]
+
+    others = Others(verdicts=(tmp_path / "a",))
+    assert within(tmp_path / "new", Modes.resume().with_verdicts(), scene, others) == ["外のはい", "いいえ", "はい"]
+
+
+def test_a_judge_asked_again_at_one_place_gets_the_next_recorded_answer_and_no_failure(tmp_path: Path) -> None:
+    said = [says("", 503), says("？"), says("はい")]
+    recorded(tmp_path / "a", "q1.r0", [(judge("正しいか", "u001"), live) for live in said])
+    recorded(tmp_path / "b", "q2.r0", [(judge("正しいか", "u001"), says("同じ名の答え"))])
+
+    async def scene(tape: SessionTape) -> list[str]:
+        return [await text(tape, judge("正しいか", "u001"), says("外の答え")) for _ in range(3)]
+
+    others = Others(verdicts=(tmp_path / "a", tmp_path / "b"))
+    modes = Modes.resume().with_verdicts()
+    assert within(tmp_path / "new", modes, scene, others, session="q3.r0") == ["？", "はい", "外の答え"]
+    assert within(tmp_path / "new", modes, scene, others, session="q2.r0") == ["同じ名の答え", "外の答え", "外の答え"]
+
+
+def test_a_session_that_was_cut_off_goes_on_with_the_next_recorded_verdict(tmp_path: Path) -> None:
+    recorded(tmp_path / "a", "q1.r0", [(judge("正しいか", "u001"), says(said)) for said in ("？", "はい")])
+    others = Others(verdicts=(tmp_path / "a",))
+    modes = Modes.rejudge().with_verdicts()
+    source = replace(others, source=run_of_two_rounds(tmp_path / "source"))
+
+    async def begin(tape: SessionTape) -> list[str]:
+        return [await text(tape, chat("一", "r01"), Silent()), await text(tape, judge("正しいか", "u001"), Silent())]
+
+    async def go_on(tape: SessionTape) -> list[str]:
+        return [*await begin(tape), await text(tape, judge("正しいか", "u001"), Silent())]
+
+    assert within(tmp_path / "new", modes, begin, source) == ["検索せよ", "？"]
+    assert within(tmp_path / "new", modes, go_on, source) == ["検索せよ", "？", "はい"]

@@ -128,7 +128,9 @@ def test_the_keys_of_the_product_page_are_there() -> None:
         "recovered_undecided": 0,
         "codes": {},
     }
-    assert shape["tape"] == {"interactions": 0, "misses": 0, "lenient": 0, "pool_hits": 0, "pool_misses": 0}
+    assert shape["tape"] == dict.fromkeys(
+        ["interactions", "misses", "lenient", "pool_hits", "pool_misses", "judge_hits"], 0
+    )
     assert set(shape["usage"]) == {"model", "judge"}
 
 
