@@ -347,6 +347,15 @@ def test_print_holds_the_whole_table(browser: Chromium, broken_page: Path) -> No
     page.settle()
     assert page.run("getComputedStyle(document.querySelector('.questions .scroll')).overflowY") == "visible"
     assert page.run("getComputedStyle(document.body.parentElement).backgroundColor") == "rgb(255, 255, 255)"
+    page.run("location.hash = '#question=q-wide&sentence=2&cite=1'")
+    page.wait_for("document.querySelector('.find .what')")
+    page.size(760, 1100)
+    page.settle()
+    # The evidence lies below the answer, not over it, and findings keep their words.
+    assert page.run("getComputedStyle(document.querySelector('.evidence-col')).position") == "static"
+    assert page.run("getComputedStyle(document.querySelector('.find .what')).display") != "none"
+    page.run("location.hash = '#'")
+    page.wait_for("document.querySelectorAll('.qt tbody tr').length === 41")
     pdf = base64.b64decode(page.call("Page.printToPDF")["data"])
     assert pdf.startswith(b"%PDF-")
     assert pdf.count(b"/Type /Page\n") >= 2

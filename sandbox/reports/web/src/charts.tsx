@@ -60,16 +60,20 @@ function Mark({ run, x, y, hollow }: { run: number; x: number; y: number; hollow
 /** Strict and recovered F1 of one answer, or the F1 of several runs, on one axis. */
 export function Dumbbell({ label, from, to, hollow }: { label: string; from: number | null; to: number | null; hollow: boolean }): VNode {
   return (
-    <svg class="dumbbell" width="100%" height="16" role="img" aria-label={label}>
-      <svg x="6" width="100%" height="16" class="inner" overflow="visible">
+    <span class="dumbbell">
+      <svg width="100%" height="16" overflow="visible" role="img" aria-label={label}>
         <line class="axis" x1="0" x2="100%" y1="8" y2="8" />
         {from !== null && to !== null && from !== to ? (
           <line class="reach" x1={percent(Math.min(from, to))} x2={percent(Math.max(from, to))} y1="8" y2="8" />
         ) : null}
-        {to !== null ? hollow ? <circle class="hollow" cx={percent(to)} cy="8" r="4" /> : <svg x={percent(to)} y="8" overflow="visible"><path class="solid b" d="M-5,0 0,-5 5,0 0,5Z" /></svg> : null}
-        {from !== null ? <circle class="solid" cx={percent(from)} cy="8" r="4" /> : null}
+        {to === null ? null : hollow ? (
+          <circle class="hollow" cx={percent(to)} cy="8" r="4" />
+        ) : (
+          <svg x={percent(to)} y="8" overflow="visible"><path class="solid b" d="M-5,0 0,-5 5,0 0,5Z" /></svg>
+        )}
+        {from !== null ? <circle class="solid" cx={percent(from)} cy="8" r={from === to && hollow ? 2 : 4} /> : null}
       </svg>
-    </svg>
+    </span>
   );
 }
 

@@ -12,8 +12,10 @@ import { toggleRawVerdicts } from "./switches";
 import { langOf, marked, PageLink, Text } from "./text";
 import { count, plural, spaced, supportSign } from "./words";
 
-const WINDOW = 640;
-const SHOWN = 3;
+const WINDOW = 420;
+const SHOWN = 2;
+/** A piece that shares less than this part of the best one's words is left for "all that was seen". */
+const WORTH = 0.4;
 
 export function Evidence({ session, place, sentence, judge, showRaw }: { session: Session; place: Place; sentence: Sentence | undefined; judge: string; showRaw: boolean }): VNode {
   if (place.round) return <Seen session={session} place={place} />;
@@ -64,7 +66,11 @@ function PageEvidence({ session, page, sentence, whole }: { session: Session; pa
     const text = textOf(session, piece.text);
     return { piece, text, spans: shared(sentence.text, text) };
   });
-  const best = [...pieces].sort((a, b) => nMarked(b.spans) - nMarked(a.spans)).slice(0, SHOWN);
+  const ranked = [...pieces].sort((a, b) => nMarked(b.spans) - nMarked(a.spans));
+  const most = ranked[0] ? nMarked(ranked[0].spans) : 0;
+  const best = ranked
+    .filter((each, i) => i === 0 || (nMarked(each.spans) > WORTH * most && !ranked.slice(0, i).some((better) => better.text.includes(each.text))))
+    .slice(0, SHOWN);
   const shown = whole ? pieces : pieces.filter((piece) => best.includes(piece));
   return (
     <>
@@ -75,7 +81,7 @@ function PageEvidence({ session, page, sentence, whole }: { session: Session; pa
         <dt>page</dt>
         <dd><PageLink url={page.url} />{page.aliases?.map((alias) => <div key={alias} class="small">also <PageLink url={alias} /></div>)}</dd>
         <dt>seen</dt>
-        <dd>{seen.length ? seen.map(({ round, tool }, i) => <span key={i}>{i ? ", " : ""}<button type="button" class="plain link" onClick={() => goToRound(session, round, page.number)}>{tool} in round {round}</button></span>) : "never"}{page.n_failed ? <span class="none">, {plural(page.n_failed, "call")} failed</span> : null}</dd>
+        <dd>{seen.length ? seen.map(({ round, tool, times }, i) => <span key={i}>{i ? ", " : ""}<button type="button" class="plain link" onClick={() => goToRound(session, round, tool, page.number)}>{tool} in round {round}</button>{times > 1 ? ` (${times} times)` : ""}</span>) : "never"}{page.n_failed ? <span class="none">, {plural(page.n_failed, "call")} failed</span> : null}</dd>
         {page.total_chars === undefined ? null : <><dt>length</dt><dd>{count(page.total_chars)} characters</dd></>}
       </dl>
       {pieces.length === 0 ? <p class="none">Nothing of this page was seen: the citation counts as 0.</p> : null}
@@ -90,8 +96,8 @@ function PageEvidence({ session, page, sentence, whole }: { session: Session; pa
   );
 }
 
-function goToRound(session: Session, round: number, number: number): void {
-  const call = (session.rounds?.[round - 1]?.calls ?? []).findIndex((each) => each.pages?.includes(number));
+function goToRound(session: Session, round: number, tool: string, number: number): void {
+  const call = (session.rounds?.[round - 1]?.calls ?? []).findIndex((each) => each.tool === tool && each.pages?.includes(number));
   go({ round, call: call + 1 }, "replace");
 }
 
@@ -102,7 +108,7 @@ function PieceBox({ shown, whole, total }: { shown: Shown; whole: boolean; total
   return (
     <figure class="piece">
       <figcaption class="small mute"><b>{piece.kind}</b> {place}{piece.left_out_chars ? `, ${count(piece.left_out_chars)} more left out of this page` : ""}</figcaption>
-      <div class="ev" lang={langOf(text)} dir="auto">
+      <div class={`ev ${whole ? "" : "compact"}`} lang={langOf(text)} dir="auto">
         {window.start ? "…" : ""}
         {marked(text, window.start, window.end, spans.map((span) => ({ ...span, cls: "" })))}
         {window.end < text.length ? "…" : ""}

@@ -49,7 +49,7 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
       <div class="screen">
       {top}
       {summary.sessions ? (
-        <div class="grid g2">
+        <div class={`grid g2 ${Object.keys(summary.format.codes).length ? "" : "nothing-broke"}`}>
           {broke}
           <Questions runs={runs} run={run} place={place} />
         </div>

@@ -16,6 +16,8 @@ import { session as load } from "./sessions";
 import { Text } from "./text";
 import { answerSign, mark, OUTCOMES, plural, points, spaced, supportSign } from "./words";
 
+const WIDE = "(min-width: 1001px)";
+
 type Loaded = { state: "loading" } | { state: "there"; session: Session } | { state: "missing"; why: string };
 
 export function useSession(name: string | null, folder: string | null): Loaded {
@@ -75,7 +77,7 @@ function Bar({ run, row, rows, place }: { run: Run; row: Row; rows: Row[]; place
       <span class="q-scores">
         <span class="small mute hide-narrow">recall {points(row.recall)} · precision {points(row.precision)}</span>
         <span class="small mute">F1</span> <b class="big full">{row.f1 === null ? "left out" : points(row.f1)}</b>
-        {row.recovered !== null ? <><span class="mute"> → </span><span class="small mute">recovered</span> <b class="big part">{points(row.recovered)}</b></> : null}
+        {row.recovered !== null && row.recovered !== row.f1 ? <><span class="mute"> → </span><span class="small mute">recovered</span> <b class="big part">{points(row.recovered)}</b></> : null}
         <span class="sep" />
         {row.answer || row.outcome === "answered" ? <Glyph sign={answerSign(row.answer)} /> : <span class="sign none">✕ {OUTCOMES[row.outcome]}</span>}
       </span>
@@ -84,18 +86,19 @@ function Bar({ run, row, rows, place }: { run: Run; row: Row; rows: Row[]; place
   );
 }
 
-function Columns({ runs, run, row, session, place, showRaw, heading }: { runs: Runs; run: Run; row: Row; session: Session; place: Place; showRaw: boolean; heading: { current: HTMLHeadingElement | null } }): VNode {
+function Columns({ runs, run, row, session, place: given, showRaw, heading }: { runs: Runs; run: Run; row: Row; session: Session; place: Place; showRaw: boolean; heading: { current: HTMLHeadingElement | null } }): VNode {
+  const place = withFirstEvidence(session, given);
   const sentences = sentencesOf(session, place.tab);
   const sentence = sentences[place.sentence - 1];
   const cited = sentence?.citations?.[place.cite - 1]?.number ?? null;
-  useScrollTo(place);
-  const sheet = Boolean(place.round || place.sentence);
+  useScrollTo(given);
+  const sheet = Boolean(given.round || given.sentence);
   const rounds = useMemo(() => <Rounds session={session} place={place} cited={cited} />, [session, place.round, place.call, cited]);
   const raw = useMemo(() => <Raw session={session} place={place} />, [session, place.finding]);
   return (
     <main class="q3" id="main">
       <aside class="col rounds-col" aria-label="Session" tabIndex={0}>
-        <details class="fold" open={matchMedia("(min-width: 1001px)").matches}>
+        <details class="fold" open={matchMedia(WIDE).matches}>
           <summary>Session: {plural(session.rounds?.length ?? 0, "round")}</summary>
           {rounds}
         </details>
@@ -117,6 +120,13 @@ function Columns({ runs, run, row, session, place, showRaw, heading }: { runs: R
       </aside>
     </main>
   );
+}
+
+/** Where nothing is chosen yet and there is room beside the answer: its first citation. */
+function withFirstEvidence(session: Session, place: Place): Place {
+  if (place.sentence || place.round || place.finding || !matchMedia(WIDE).matches) return place;
+  const first = sentencesOf(session, place.tab).findIndex((sentence) => sentence.citations?.length);
+  return first < 0 ? place : { ...place, sentence: first + 1, cite: 1 };
 }
 
 /** Brings what was chosen into view in every column. */

@@ -130,7 +130,7 @@ function Head({ runs, run, sort }: { runs: Runs; run: Run; sort: string }): VNod
                 F1 <span class="run0">●</span> {other ? run.shown.letter : hasRecovered ? "strict" : ""}
                 {other ? <> <span class="run1">◆</span> {other.shown.letter}</> : hasRecovered ? <> <span class="fmt-ink">○</span> recovered</> : null}
               </>
-            ) : name === "codes" && !run.rows.some((row) => row.codes.length) ? "outcome" : label;
+            ) : name === "codes" && !run.rows.some((row) => row.codes.length) ? "type or outcome" : label;
           return (
             <th key={name} scope="col" class={cls} aria-sort={down ? "descending" : up ? "ascending" : "none"}>
               <button type="button" class="plain" onClick={() => go({ sort: down ? name : up ? `-${name}` : name === "id" || name === "question" ? name : `-${name}` }, "replace")}>
@@ -166,7 +166,7 @@ function Line({ runs, run, row }: { runs: Runs; run: Run; row: Row }): VNode {
         <td class="q" title={plain(row.question)}><bdi lang={langOf(row.question)}>{visible(row.question)}</bdi></td>
         <td class="answer">{other ? <><span class="small mute">{run.shown.letter}</span><Glyph sign={answerSign(row.answer)} word={false} /><span class="small mute">{there ? other.shown.letter : ""}</span>{there ? <Glyph sign={answerSign(there.answer)} word={false} /> : <span class="mute small">not in {other.shown.letter}</span>}</> : row.outcome === "answered" || row.answer ? <Glyph sign={sign} /> : <span class="sign none"><span class="glyph" aria-hidden="true">✕</span>{OUTCOMES[row.outcome]?.split(" ").at(-1)}</span>}</td>
         <td class="f1">{f1Cell(row, there, other)}</td>
-        <td class="codes">{row.codes.length ? row.codes.slice(0, 4).map(([code]) => <Code key={code} code={code} severity={runs.names.get(code)?.severity ?? "error"} />) : <span class="small mute">{row.outcome === "answered" ? (unparsable(row) ? "unparsable" : "") : OUTCOMES[row.outcome]}</span>}{row.codes.length > 4 ? <span class="small mute">+{row.codes.length - 4}</span> : null}</td>
+        <td class="codes">{row.codes.length ? row.codes.slice(0, 4).map(([code]) => <Code key={code} code={code} severity={runs.names.get(code)?.severity ?? "error"} />) : <span class="small mute">{row.outcome === "answered" ? (unparsable(row) ? "unparsable" : <Text>{row.taskType ?? ""}</Text>) : OUTCOMES[row.outcome]}</span>}{row.codes.length > 4 ? <span class="small mute">+{row.codes.length - 4}</span> : null}</td>
         <td class="r num rounds">{row.rounds}</td>
       </tr>
     );

@@ -39,13 +39,17 @@ export function lostCitations(strict: Sentence, recovered: Sentence | null): Cit
 export interface Seen {
   round: number;
   tool: string;
+  times: number;
 }
 
 export function seenIn(session: Session, number: number): Seen[] {
   const seen: Seen[] = [];
   session.rounds?.forEach((round, i) =>
     round.calls?.forEach((call) => {
-      if (call.pages?.includes(number)) seen.push({ round: i + 1, tool: call.tool });
+      if (!call.pages?.includes(number)) return;
+      const same = seen.find((each) => each.round === i + 1 && each.tool === call.tool);
+      if (same) same.times++;
+      else seen.push({ round: i + 1, tool: call.tool, times: 1 });
     }),
   );
   return seen;
