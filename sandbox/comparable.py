@@ -4,7 +4,8 @@ Knows: the capsules of two runs. Must not know: records, figures, how a run is m
 
 Only `model.*` may differ freely: another model, other decode settings, another output limit or context are what a
 comparison is about. Everything else that provenance compares (data, benchmark, judge and its prompts, search, limits,
-citation policy, texts sent) could make a difference of its own.
+citation policy, texts sent) could make a difference of its own. Another judge is what is compared where the answers are the
+same in both runs; how often each verdict was asked for moves no score, because the first counts.
 """
 
 from __future__ import annotations
@@ -15,19 +16,26 @@ from dataclasses import dataclass
 from sandbox.provenance import Provenance, mixed
 
 MODEL, DATA, JUDGE = "model", "data", "judge"
+REPEATS = "judge.repeats "
 SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What differs from run A to run B, in words. `model` may; each of `spoiling` makes the comparison doubtful."""
+    """What differs from run A to run B, in words. `model` may, and `judge` where the answers are the same; each of
+    `spoiling` makes the comparison doubtful.
+    """
 
     model: tuple[str, ...]
     spoiling: tuple[str, ...]
+    judge: tuple[str, ...] = ()
 
 
-def differences(a: Provenance | None, b: Provenance | None) -> Differences:
-    """What differs between two capsules. One that is missing (None) is a difference: nobody knows what it would say."""
+def differences(a: Provenance | None, b: Provenance | None, *, same_answers: bool = False) -> Differences:
+    """What differs between two capsules. One that is missing (None) is a difference: nobody knows what it would say.
+
+    `same_answers`: the runs are known to hold the same answers with the same evidence, so that another judge is no doubt.
+    """
     missing = tuple(
         f"run {letter} has no provenance.json, so nothing is known of what it was made of"
         for letter, capsule in (("A", a), ("B", b))
@@ -35,9 +43,10 @@ def differences(a: Provenance | None, b: Provenance | None) -> Differences:
     )
     if a is None or b is None:
         return Differences((), missing)
-    found = mixed(a.compared, b.compared)
+    found = [words for words in mixed(a.compared, b.compared) if not words.startswith(REPEATS)]
     model = tuple(words for words in found if _about(words, MODEL))
-    return Differences(model, tuple(words for words in found if words not in model))
+    judge = tuple(words for words in found if _about(words, JUDGE)) if same_answers else ()
+    return Differences(model, tuple(words for words in found if words not in (*model, *judge)), judge)
 
 
 def refusal(found: Differences) -> str | None:

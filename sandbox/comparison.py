@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
 
+from sandbox.judge_agreement import JudgeAgreement
 from sandbox.metric_change import TARGET, Difference, MetricChange, both_values, metric_change, metric_difference
 from sandbox.pairing import Pair, Question, Questions, State, mean, paired
 from sandbox.record import Flag
@@ -109,7 +110,10 @@ class Methods(Figures):
 
 
 class Comparison(Figures):
-    """A paired comparison of two runs. `forced_over`: what spoils it, in words; empty where nothing does."""
+    """A paired comparison of two runs. `forced_over`: what spoils it, in words; empty where nothing does.
+
+    `agreement`: of the two runs' judges, where both have the same answers; `judge_differences` are then no spoiling.
+    """
 
     a: Side
     b: Side
@@ -122,6 +126,8 @@ class Comparison(Figures):
     changes: tuple[StateChange, ...]
     moved: tuple[Moved, ...]
     statistics: Methods
+    judge_differences: tuple[str, ...] = ()
+    agreement: JudgeAgreement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,8 @@ class Occasion:
     b: Side
     model_differences: tuple[str, ...] = ()
     forced_over: tuple[str, ...] = ()
+    judge_differences: tuple[str, ...] = ()
+    agreement: JudgeAgreement | None = None
 
 
 def compare(
@@ -161,6 +169,8 @@ def compare(
             resamples_by_type=by_type.resamples,
             tested=tuple(name for name, change in metrics.items() if change.p is not None),
         ),
+        judge_differences=occasion.judge_differences,
+        agreement=occasion.agreement,
     )
 
 

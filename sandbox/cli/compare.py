@@ -6,6 +6,7 @@ Knows: its flags, where the two runs lie. Must not know: how a difference is mad
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,10 @@ import typer
 from sandbox.comparable import differences, expected_sessions, refusal
 from sandbox.comparison import Occasion, Side, as_json
 from sandbox.comparison import compare as compare_questions
+from sandbox.judge_agreement import Judged, gravest, judge_agreement, same_answers, told
 from sandbox.pairing import Questions, gather
 from sandbox.provenance import Provenance
+from sandbox.record import Record
 from sandbox.reports.compare import comparison_report
 from sandbox.reports.terminal import console_for
 from sandbox.store import read_provenance
@@ -32,7 +35,9 @@ def compare(
     force: Annotated[
         bool, typer.Option("--force", help="Compare although more than the model differs; the result is marked.")
     ] = False,
-    moved: Annotated[int, typer.Option(min=0, help="How many of the questions that moved most to show.")] = 20,
+    moved: Annotated[
+        int, typer.Option(min=0, help="How many questions that moved most, and judgements that disagree, to show.")
+    ] = 20,
     json_: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
 ) -> None:
     """Compare two runs on the questions that both have finished: every difference is B − A, question by question.
@@ -41,18 +46,31 @@ def compare(
     for means, adjusted by Holm for all metrics), where it comes from (outcomes, task types) and which questions moved.
     Runs may differ in anything about the model. Where data, benchmark, judge, search, limits or prompts differ, the
     comparison is refused with the reason, exit code 2. Works on half-written runs, and says so.
+
+    Where both runs hold the same answers (RUN and what pincite score RUN --judge made of it), it is the judges that are
+    compared: another one is then allowed, and their agreement is shown first, by kind, with the judgements on which they
+    disagree.
     """
     if run_a.resolve() == run_b.resolve():
         raise SetupError(f"{run_a} and {run_b} are the same run")
     a, b = open_run(run_a), open_run(run_b)
     capsules = read_provenance(run_a), read_provenance(run_b)
-    found = differences(*capsules)
+    judged_a, judged_b = Judged(), Judged()
+    questions_a, questions_b = _questions(a, judged_a), _questions(b, judged_b)
+    found = differences(*capsules, same_answers=same_answers(judged_a, judged_b))
     reason = refusal(found)
     if reason is not None and not force:
         raise SetupError(reason)
-    questions_a, questions_b = _questions(a), _questions(b)
+    agreement = judge_agreement(judged_a, judged_b)
+    if agreement is not None:
+        agreement = told(agreement, a.records(), b.records(), gravest(judged_a, judged_b, moved))
     occasion = Occasion(
-        _side(a, capsules[0], questions_a), _side(b, capsules[1], questions_b), found.model, found.spoiling
+        _side(a, capsules[0], questions_a),
+        _side(b, capsules[1], questions_b),
+        found.model,
+        found.spoiling,
+        found.judge,
+        agreement,
     )
     made = compare_questions(questions_a, questions_b, occasion, n_moved=moved)
     if not made.questions.compared:
@@ -66,8 +84,15 @@ def compare(
     console_for(sys.stdout).print(comparison_report(made))
 
 
-def _questions(run: StoredRun) -> Questions:
-    found = gather(run.records())
+def _questions(run: StoredRun, judged: Judged) -> Questions:
+    """The run's questions; `judged` gets its verdicts in the same pass."""
+
+    def passing() -> Iterator[Record]:
+        for record in run.records():
+            judged.add(record)
+            yield record
+
+    found = gather(passing())
     if not found.by_id:
         raise SetupError(f"no session of {run.path} is finished yet")
     return found

@@ -30,7 +30,7 @@ from sandbox.reports.terminal import console_for, print_report
 from sandbox.rescore import rescored
 from sandbox.run import Occasion, utc_now
 from sandbox.run import run as run_benchmark
-from sandbox.settings import Overrides, file_name, resolve
+from sandbox.settings import BASELINE, Overrides, file_name, resolve
 from sandbox.store import SUMMARY, RunFolder
 from sandbox.stored_run import StoredRun, open_run
 from sandbox.summary import Summary, as_json, summarise
@@ -139,6 +139,9 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
     """The folder, in which a judge with the settings `flags` read the answers of `run`. Raises SetupError and TapeError."""
     derived = rejudge(run)
     settings = resolve(derived.benchmark.name, {}, None, flags, derived.base)
+    if settings.judge.name == BASELINE and flags["judge.base_url"] is None:
+        # The server in the run's own settings is that of its own judge.
+        settings = settings.model_copy(update={"judge": settings.judge.model_copy(update={"base_url": None})})
     playing = with_verdicts(derived.playing, verdicts_from, folder)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
     progress = Progress(sys.stderr)

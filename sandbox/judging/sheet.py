@@ -170,7 +170,7 @@ def _row(record: Record, judgement: Judgement, draw: Draw) -> SheetRow:
         question=visible(record.question),
         reference=visible(record.reference or "") if kind == "consistency" else "",
         answer=visible(untagged(_answer(record))) if whole else "",
-        sentence=visible(_sentence(record, judgement)),
+        sentence=visible(sentence_of(record, judgement)),
         evidence=visible(_evidence(record, judgement, draw.evidence_chars)),
         judgement=judgement,
     )
@@ -179,7 +179,7 @@ def _row(record: Record, judgement: Judgement, draw: Draw) -> SheetRow:
 def _key(record: Record, judgement: Judgement) -> str:
     """The place with a hash of what is judged: a sheet of one run must not label another that says something else."""
     evidence = evidence_of(record)
-    parts = [record.question, record.reference or "", record.answer or "", _sentence(record, judgement)]
+    parts = [record.question, record.reference or "", record.answer or "", sentence_of(record, judgement)]
     parts += [evidence.get(number) or "" for number in _numbers(record, judgement)]
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{judgement.place}|{digest[:8]}"
@@ -189,7 +189,8 @@ def _answer(record: Record) -> Answer:
     return parse(record.answer or "", dialect_named(record.dialect))
 
 
-def _sentence(record: Record, judgement: Judgement) -> str:
+def sentence_of(record: Record, judgement: Judgement) -> str:
+    """The sentence that is judged, "" where it is the whole answer. Raises SetupError where the answer does not have it."""
     if judgement.sentence is None:
         return ""
     sentences = _answer(record).sentences
@@ -215,7 +216,7 @@ def _numbers(record: Record, judgement: Judgement) -> list[int]:
 def _evidence(record: Record, judgement: Judgement, max_chars: int) -> str:
     pages: dict[int, PageRow] = {page.number: page for page in record.pages}
     texts = evidence_of(record)
-    sentence = _sentence(record, judgement)
+    sentence = sentence_of(record, judgement)
     shown: list[str] = []
     for number in _numbers(record, judgement):
         page = pages.get(number)

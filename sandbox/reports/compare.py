@@ -17,6 +17,7 @@ from sandbox.comparison import Comparison, Moved, MovedSide, Side
 from sandbox.metric_change import AsZero
 from sandbox.reports.figure_table import figure_table
 from sandbox.reports.terminal import NAMES, NOTHING, SHORT_NAMES, percent
+from sandbox.reports.two_judges import agreement_text
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 from sandbox.summary import MetricName
@@ -33,6 +34,8 @@ LEAST_SHOWN = 0.0005
 def comparison_report(made: Comparison) -> RenderableType:
     """The whole comparison, fit for 80 columns."""
     parts: list[RenderableType] = [_heading("A", made.a), _heading("B", made.b), *_marks(made), "", _overlap(made)]
+    if made.agreement is not None:
+        parts += ["", agreement_text(made.agreement)]
     if made.questions.compared:
         parts += ["", _differences(made), "", *_conclusions(made)]
         parts += ["", _discordant(made)]
@@ -84,8 +87,10 @@ def _overlap(made: Comparison) -> Text:
     left = f"; not compared: {', '.join(rest)}" if rest else ""
     both = "1 question is" if counts.compared == 1 else f"{counts.compared} questions are"
     lines = [f"{both} in both runs and compared one by one{left}."]
-    lines += [f"From A to B: {one_line(words)}" for words in made.model_differences]
-    if not made.model_differences and not made.forced_over:
+    lines += [f"From A to B: {one_line(words)}" for words in (*made.model_differences, *made.judge_differences)]
+    if made.agreement is not None:
+        lines.append("The answers and their evidence are the same: whatever differs below, the judges made it.")
+    elif not made.model_differences and not made.forced_over:
         lines.append("The two runs have the same settings: what differs between them is chance.")
     return Text("\n".join(lines))
 

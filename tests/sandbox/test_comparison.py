@@ -277,3 +277,16 @@ def test_how_long_a_run_should_be_follows_from_its_data() -> None:
     assert expected_sessions(capsule(), 1_000, 1) == 571
     assert expected_sessions(capsule(data={"sha256": ""}), None, 1) is None
     assert expected_sessions(None, None, 1) is None
+
+
+def test_another_judge_is_no_doubt_where_the_answers_are_the_same() -> None:
+    other = capsule(judge={"name": "another"})
+    words = 'judge.name was "gemma-4-31b-it", is "another"'
+    found = differences(capsule(judge={"name": "gemma-4-31b-it"}), other, same_answers=True)
+    assert (found.model, found.spoiling, found.judge, refusal(found)) == ((), (), (words,), None)
+
+
+def test_how_often_a_verdict_was_asked_for_moves_no_score() -> None:
+    asked = {"name": "gemma-4-31b-it", "attempts": 3}
+    found = differences(capsule(judge=asked), capsule(judge={**asked, "repeats": 5}))
+    assert (found.model, found.spoiling, found.judge) == ((), (), ())

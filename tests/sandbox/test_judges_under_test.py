@@ -151,3 +151,44 @@ def test_a_run_without_repeats_is_stored_as_before_there_were_any(output: Output
 def test_what_cannot_be_is_refused_in_a_sentence(arguments: list[str], sentence: str, output: Output) -> None:
     assert run(arguments) == 2
     assert sentence in output().err
+
+
+def test_two_judges_on_the_same_answers_are_compared_judgement_by_judgement(output: Output) -> None:
+    # The second judge finds no support anywhere, and says the same as the first otherwise.
+    def stern(_: int, labels: list[str]) -> str:
+        return labels[-1] if "none" in labels else labels[0]
+
+    bench = Bench()
+    with serving(bench) as server:
+        options = ["--base-url", server.base_url, "--judge", "j", "--limit", "2", "--quiet"]
+        summary_of_run(output, "run", "sample", "--model", "a", *options, "--out", "one")
+    with serving(Bench(stern)) as server:
+        again = ["--judge", "j", "--judge-base-url", server.base_url]
+        summary_of_run(output, "score", "one", *again, "--out", "two")
+    assert run(["compare", "one", "two", "--json"]) == 0
+    made = json.loads(output().out)
+    assert (made["forced_over"], made["judge_differences"]) == ([], [])
+    agreement = made["agreement"]
+    assert agreement["answers"] == 2
+    assert agreement["kinds"]["relevance"]["agreement"] == 1.0
+    assert agreement["kinds"]["support"]["confusion"]["full"] == {"full": 0, "partial": 0, "none": 4}
+    assert agreement["n_disagreements"] == 4
+    assert [(row["a"], row["b"]) for row in agreement["disagreements"]] == [("full", "none")] * 4
+    assert agreement["disagreements"][0]["text"] == "市の制度である。"
+
+
+def test_another_judge_is_compared_where_the_answers_are_the_same_and_refused_where_not(output: Output) -> None:
+    with serving(Bench()) as server:
+        options = ["--base-url", server.base_url, "--judge", "j", "--limit", "1", "--quiet"]
+        summary_of_run(output, "run", "sample", "--model", "a", *options, "--out", "one")
+        summary_of_run(output, "run", "sample", "--limit", "1", "--quiet", "--out", "other")
+    assert run(["score", "one", "--judge", "baseline", "--out", "two"]) == 0
+    output()
+    assert run(["compare", "one", "other"]) == 2
+    assert "more than the model differs: judge." in output().err
+    assert run(["compare", "one", "two", "--moved", "1"]) == 0
+    told = " ".join(output().out.split())
+    assert 'From A to B: judge.name was "j", is "baseline"' in told
+    assert "The answers and their evidence are the same: whatever differs below, the judges made it." in told
+    assert "The two judges n agree %" in told
+    assert "FORCED" not in told
