@@ -33,6 +33,7 @@ from sandbox.settings import RunSettings
 from sandbox.store import read_provenance
 from sandbox.stored_run import StoredRun
 from sandbox.tape_reports import TapeRow, tape_row
+from sandbox.tasks import rare_collections
 from tools.tool import SetupError
 
 Key = tuple[str, int]
@@ -197,8 +198,9 @@ def _rules(settings: RunSettings, nonce: str) -> SessionRules:
 async def _replay_part(
     stored: StoredRun, plan: ReplayPlan, hashes: Mapping[Key, bytes], take: Callable[[Result], None]
 ) -> None:
-    async for played in play_all(stored, plan, list(hashes)):
-        take(_result(stored, played, hashes[played.key]))
+    with rare_collections():
+        async for played in play_all(stored, plan, list(hashes)):
+            take(_result(stored, played, hashes[played.key]))
 
 
 def _result(stored: StoredRun, played: Played, recorded_sha256: bytes) -> Result:

@@ -36,6 +36,7 @@ from sandbox.session import SessionRules, run_session
 from sandbox.settings import RunSettings, as_toml
 from sandbox.store import RunFolder
 from sandbox.tape_reports import REPORTS, tape_row
+from sandbox.tasks import rare_collections
 from tools.tool import SetupError
 
 ERRORS, TAPE = "errors.log", "tape"
@@ -141,7 +142,8 @@ async def run(
                 work = _Work(parts, rules, folder, tapes, progress)
                 progress.start(len(keys), len(keys) - len(todo))
                 try:
-                    await _all_workers(work, todo, settings.concurrency)
+                    with rare_collections():
+                        await _all_workers(work, todo, settings.concurrency)
                 finally:
                     progress.close()
             return RunEnd(len(keys), len(keys) - len(todo), work.n_faults)

@@ -6,7 +6,9 @@ Knows: tasks. Must not know: what they do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import gc
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -33,6 +35,21 @@ async def both(first: Coroutine[object, None, T], second: Coroutine[object, None
     finally:
         await _end([one])
         await _end([other])
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Look for reference cycles less often: a run makes many short-lived objects and few cycles, and Python's default of
+    one look per 700 new objects takes a tenth of its time.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def _end(tasks: Sequence[asyncio.Future[T]]) -> None:

@@ -149,6 +149,7 @@ class SearchResult:
 _LINE_END = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
+@lru_cache(maxsize=4_096)
 def _one_line(text: str) -> str:
-    """`text` with line ends as spaces; a hit is one line a snippet."""
+    """`text` with line ends as spaces; a hit is one line a snippet. Remembered, because sessions share hits."""
     return _LINE_END.sub(" ", text.strip())
