@@ -12,10 +12,6 @@ from tests.reports import scenes
 from tests.reports.chromium import NAMES, Chromium, find_chromium
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes a minute or more; opt in with -m slow")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "slow" not in str(config.getoption("-m")):
         for item in items:
