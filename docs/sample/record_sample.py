@@ -21,6 +21,7 @@ KEPT = ("run.toml", "provenance.json", "samples.jsonl", "records.jsonl", "tape.j
 
 
 def main() -> None:
+    """Run the sample in a folder of its own and put what a replay needs in place of the old recording."""
     with tempfile.TemporaryDirectory() as folder:
         # A relative folder name: the recording must hold no path of the machine that made it.
         command = [sys.executable, "-c", "from sandbox.cli.main import main; main()"]
