@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -38,7 +38,7 @@ async def both(first: Coroutine[object, None, T], second: Coroutine[object, None
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def rare_collections() -> Generator[None]:
     """Look for reference cycles less often: a run makes many short-lived objects and few cycles, and Python's default of
     one look per 700 new objects takes a tenth of its time.
     """

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from citations.markup import dialect_named, parse
-from citations.model import Answer
+from citations.model import Answer, Sentence
 from sandbox.outcome import COUNTING
 from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.page_format import (
@@ -89,8 +89,8 @@ def _sentences(answer: Answer, score: ScoreRow | None) -> tuple[SentenceShown, .
 
 def cited_numbers(answer: Answer | None, diagnosis: Diagnosis) -> frozenset[int]:
     """Numbers cited in the strict or in the recovered reading."""
-    strict = answer.sentences if answer else ()
-    recovered = diagnosis.recovered.sentences if diagnosis.recovered else ()
+    strict: tuple[Sentence, ...] = answer.sentences if answer else ()
+    recovered: tuple[Sentence, ...] = diagnosis.recovered.sentences if diagnosis.recovered else ()
     return frozenset(
         citation.number
         for sentence in (*strict, *recovered)
