@@ -12,11 +12,14 @@ from typing import Annotated
 
 import typer
 
+from sandbox.lint_run import FormatTally
 from sandbox.record import Record
 from sandbox.reports.session import View, session_text
+from sandbox.reports.session_findings import Beside
 from sandbox.reports.terminal import console_for
 from sandbox.reports.untrusted import one_line
 from sandbox.stored_run import StoredRun, open_run
+from sandbox.tape_reports import read_rows
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -34,16 +37,27 @@ def show(
 ) -> None:
     """Show one session round by round: tool calls, what they returned, the answer, and what each citation stands on.
 
-    Each sentence of the answer comes with its verdicts and the judge's reasons, each citation with the evidence that was
-    seen of its page. Words that sentence and evidence share are marked: a help for the eye, no verdict.
+    First comes what is wrong: the findings of pincite lint in the answer, and verdicts that contradict one another. Then
+    each sentence of the answer comes with its verdicts and the judge's reasons, each citation with the evidence that was
+    seen of its page; ⇄ marks a verdict that was not the same each time it was asked for. Words that sentence and evidence
+    share are marked: a help for the eye, no verdict.
     """
-    record = find_record(open_run(run), sample, repeat)
+    stored = open_run(run)
+    record = find_record(stored, sample, repeat)
     if json_:
         print(record.model_dump_json())
         return
     console = console_for(sys.stdout)
     emphasis = console.is_terminal and not console.is_dumb_terminal
-    console.print(session_text(record, View(full=full, brackets=not emphasis)))
+    console.print(session_text(record, View(full=full, brackets=not emphasis), _beside(stored, record)))
+
+
+def _beside(run: StoredRun, record: Record) -> Beside:
+    """What the folder says of the session beside its record: what is wrong with its answer, what its tape did."""
+    facts = run.facts()
+    tapes = (row for row in read_rows(run.path) if (row.sample_id, row.repeat) == (record.sample_id, record.repeat))
+    examined = FormatTally(facts.recovered, facts.max_evidence_chars).add(record)
+    return Beside(examined, next(tapes, None))
 
 
 def find_record(run: StoredRun, sample_id: str, repeat: int) -> Record:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from rich import box
 from rich.cells import cell_len
@@ -28,8 +29,19 @@ MAX_FINDINGS = 20
 """Findings printed of one answer; all are counted."""
 CHARS_BEFORE, CHARS_AFTER = 40, 60
 MAX_CELLS = 110
+LEAST_CELLS = 10
+"""Left for the finding itself, whatever stands before it."""
 WHY_NOT_CHECKED = {"S15": "no finish reason", "R06": "no run, or not told by it"}
 NO_EVIDENCE = "no evidence given"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of an answer an excerpt shows around a finding: characters on both sides, terminal cells in all."""
+
+    chars_before: int = CHARS_BEFORE
+    chars_after: int = CHARS_AFTER
+    cells: int = MAX_CELLS
 
 
 def finding_lines(name: str | int, raw: str, report: LintReport, losses: Losses | None) -> Iterator[str]:
@@ -37,8 +49,7 @@ def finding_lines(name: str | int, raw: str, report: LintReport, losses: Losses 
     label = one_line(str(name), 60)
     costs = {cost.code: cost.points for cost in losses.codes} if losses is not None else {}
     for finding in report.findings[:MAX_FINDINGS]:
-        points = costs.pop(finding.code, None)
-        cost = f" (F1 {100 * float(points):+.1f} points if only {finding.code} were mended)" if points else ""
+        cost = cost_words(finding.code, costs.pop(finding.code, None))
         message = one_line(finding.message, 90)
         yield f"{label}:{finding.line}:{finding.column}: {finding.code} {finding.severity}: {message}{cost}"
         if finding.code[0] != "W":
@@ -49,23 +60,32 @@ def finding_lines(name: str | int, raw: str, report: LintReport, losses: Losses 
         yield f"{label}: … and {more:,} more findings in this answer"
 
 
-def excerpt(raw: str, finding: Finding) -> Iterator[str]:
+def cost_words(code: str, points: Fraction | None) -> str:
+    """What mending this code alone would bring, in brackets; empty where it would bring nothing or is not known."""
+    return f" (F1 {100 * float(points):+.1f} points if only {code} were mended)" if points else ""
+
+
+def excerpt(raw: str, finding: Finding, room: Room | None = None) -> Iterator[str]:
     """Two lines: the text around the finding, on one line of the terminal, and a caret under its first character.
 
     Control characters are written out, full-width characters fill two cells, and the caret stands right all the same.
     """
+    room = room or Room()
     line_start = max(finding.start - finding.column + 1, 0)
-    from_ = max(line_start, finding.start - CHARS_BEFORE)
-    line_end = raw.find("\n", finding.start, finding.start + CHARS_AFTER)
-    to = min(finding.start + CHARS_AFTER, len(raw)) if line_end < 0 else line_end
+    from_ = max(line_start, finding.start - room.chars_before)
+    line_end = raw.find("\n", finding.start, finding.start + room.chars_after)
+    to = min(finding.start + room.chars_after, len(raw)) if line_end < 0 else line_end
     before = (ELLIPSIS if from_ > line_start else "") + _flat(raw[from_ : finding.start])
+    if cell_len(before) > room.cells - LEAST_CELLS:
+        # Characters that are written out fill many cells each.
+        before = ELLIPSIS
     marked = _flat(raw[finding.start : min(finding.end, to)])
     after = _flat(raw[min(finding.end, to) : to]) + (ELLIPSIS if line_end < 0 and to < len(raw) else "")
     text = before + marked + after
-    if cell_len(text) > MAX_CELLS:
-        text = cut(text, MAX_CELLS - 1) + ELLIPSIS
-    room = max(cell_len(text) - cell_len(before), 1)
-    caret = "^" + "~" * (min(max(cell_len(marked), 1), room) - 1)
+    if cell_len(text) > room.cells:
+        text = cut(text, room.cells - 1) + ELLIPSIS
+    left = max(cell_len(text) - cell_len(before), 1)
+    caret = "^" + "~" * (min(max(cell_len(marked), 1), left) - 1)
     yield f"    {text}".rstrip()
     yield f"    {' ' * cell_len(before)}{caret}"
 

@@ -18,17 +18,20 @@ from citations.model import Answer, Citation, Sentence
 from sandbox.outcome import COUNTING
 from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.overlap import Span, densest_window, shared
+from sandbox.reports.session_findings import Beside, contradiction_lines, finding_lines, tape_line, times
 from sandbox.reports.terminal import percent
 from sandbox.reports.untrusted import one_line, visible
 
 REASONING_CHARS = 160
-TOOL_TEXT_CHARS = 200
+ARGUMENTS_CHARS = 200
+TOOL_LINES, TOOL_LINE_CELLS = 6, 74
 REASON_CHARS = 200
 EVIDENCE_CHARS = 200
 QUESTION_CHARS = 2_000
 ANSWER_CHARS = 4_000
 SHOWN_PIECES = 2
 MARK = "bold underline"
+NOTHING_BESIDE = Beside()
 SUPPORT_SIGNS = {"1": "●", "1/2": "◐", "0": "○", None: "?"}
 CITATION_SIGNS = {"1": "✓", "0": "✕", None: "?"}
 
@@ -41,10 +44,13 @@ class View:
     brackets: bool = False
 
 
-def session_text(record: Record, view: View) -> RenderableType:
-    """The whole session: head, rounds, answer with evidence and verdicts, pages, score."""
+def session_text(record: Record, view: View, beside: Beside = NOTHING_BESIDE) -> RenderableType:
+    """The whole session: head, what is wrong with its answer, rounds, answer with evidence and verdicts, pages, score."""
     answer = parse(record.answer, dialect_named(record.dialect)) if record.answer is not None else None
-    parts: list[RenderableType] = [*_head(record, view)]
+    parts: list[RenderableType] = [*_head(record, view, beside)]
+    found = list(finding_lines(record, beside.examined, full=view.full)) if beside.examined else []
+    for lines in (found, list(contradiction_lines(record))):
+        parts += ["", _title(lines[0]), *(Text(line) for line in lines[1:])] if lines else []
     for number, round_ in enumerate(record.rounds, 1):
         parts += ["", *_round(number, round_, view)]
     parts += ["", *(_answer(record, answer, view) if answer else _no_answer(record, view))]
@@ -69,12 +75,14 @@ def _title(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _head(record: Record, view: View) -> Iterator[RenderableType]:
+def _head(record: Record, view: View, beside: Beside) -> Iterator[RenderableType]:
     facts = [record.outcome.replace("_", " "), *(flag.replace("_", " ") for flag in record.flags)]
     kind = [one_line(record.task_type)] if record.task_type else []
     yield _title(" · ".join([one_line(record.sample_id), f"repeat {record.repeat}", *kind, *facts]))
     if record.outcome_reason:
         yield _in(1, f"reason: {shorten(record.outcome_reason, REASON_CHARS, view)}")
+    if beside.tape is not None:
+        yield _in(1, tape_line(beside.tape))
     yield _title("Question")
     yield _in(1, shorten(record.question, QUESTION_CHARS, view))
     if record.reference is not None:
@@ -98,17 +106,23 @@ def _round(number: int, round_: RoundRow, view: View) -> Iterator[RenderableType
 
 
 def _call(call: ToolCallRow, view: View) -> Iterator[RenderableType]:
-    yield _in(1, f"→ {one_line(call.name, 60)} {_flat(call.arguments, TOOL_TEXT_CHARS, view)}")
+    yield _in(1, f"→ {one_line(call.name, 60)} {_flat(call.arguments, ARGUMENTS_CHARS, view)}")
     if call.failure:
         yield _in(2, f"✕ failed ({one_line(call.failure)})")
     elif call.pages:
         yield _in(2, "numbers " + " ".join(f"[{number}]" for number in call.pages))
     if call.neutralised:
         yield _in(2, f"{call.neutralised} forged tags made harmless")
-    if view.full:
-        yield _in(2, visible(call.text))
-    else:
-        yield _in(2, _flat(call.text, TOOL_TEXT_CHARS, view))
+    yield _in(2, visible(call.text) if view.full else _first_lines(call.text))
+
+
+def _first_lines(text: str) -> str:
+    """The first lines that are not blank, each on one line of the terminal, and how much there is in all."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    shown = [one_line(line, TOOL_LINE_CELLS) for line in lines[:TOOL_LINES]]
+    if len(lines) > TOOL_LINES:
+        shown.append(f"… (+{len(lines) - TOOL_LINES:,} lines, {len(text):,} characters in all)")
+    return "\n".join(shown)
 
 
 def _flat(text: str, chars: int, view: View) -> str:
@@ -208,10 +222,11 @@ def _page_line(citation: Citation, reading: _Reading) -> str:
 def _verdict(kind: str, verdict: VerdictRow, view: View) -> str:
     if verdict.label is None:
         return (
-            f"{kind}: no verdict ({one_line(verdict.failure or 'unknown')}) {_flat(verdict.reason, REASON_CHARS, view)}"
+            f"{kind}: no verdict ({one_line(verdict.failure or 'unknown')}){times(verdict)} "
+            f"{_flat(verdict.reason, REASON_CHARS, view)}"
         )
     reason = f" — {_flat(verdict.reason, REASON_CHARS, view)}" if verdict.reason else ""
-    return f"{kind}: {one_line(verdict.label)}{reason}"
+    return f"{kind}: {one_line(verdict.label)}{times(verdict)}{reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from sandbox.cli.seam import call
-from sandbox.record import Record
+from sandbox.record import Record, RepeatRow, VerdictRow
 from sandbox.reports.overlap import Span, densest_window, shared
 from sandbox.store import read_records
+from sandbox.tape_reports import TapeRow
 
 TOLD = """\
 tmg-0001 · repeat 0 · 制度の変更 · answered
@@ -19,6 +22,12 @@ Question
   私立高校の授業料支援の所得制限はどうなったか。⟨U+001B⟩[2J
 Reference answer
   令和６年度に撤廃された。
+
+Findings · 1 error
+  2:40 R01 error: number that the tools never gave: 9
+    …<cite>2</cite><cite>9</cite></sentence>
+                   ^~~~~~~~~~~~~~
+    fix: cite only numbers that a search result showed
 
 Round 1 · finish tool_calls
   reasoning (700 characters):
@@ -29,8 +38,8 @@ Round 1 · finish tool_calls
   検索する… (+540 characters)
   → search {"query": "東京都 授業料 所得制限"}
     numbers [1] [2]
-    検索結果 1–2件目（検索語: 東京都 授業料 所得制限） [1]
-    私立高等学校等授業料軽減助成金
+    検索結果 1–2件目（検索語: 東京都 授業料 所得制限）
+    [1] 私立高等学校等授業料軽減助成金
   → fetch {"url_or_number": 2}
     ✕ failed (timeout)
     エラー（timeout）: 60秒以内に応答がありません
@@ -87,6 +96,92 @@ def test_a_session_is_told_round_by_round_with_evidence_and_verdicts(
 ) -> None:
     assert show(stored_run, "tmg-0001") == 0
     assert told(capsys) == TOLD
+
+
+def rewritten(run: Path, change: Callable[[Record], Record]) -> None:
+    """The run's first record, changed."""
+    first, *others = read_records(run)
+    lines = [row.model_dump_json() for row in (change(first), *others)]
+    (run / "records.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def judged(record: Record, kind: str, sentence: int, verdict: VerdictRow) -> Record:
+    units = tuple(
+        unit.model_copy(update={"verdict": verdict}) if unit.kind == kind and sentence in unit.sentences else unit
+        for unit in record.units
+    )
+    return record.model_copy(update={"units": units})
+
+
+def test_verdicts_that_contradict_one_another_come_before_the_rounds(
+    stored_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewritten(stored_run, lambda record: judged(record, "relevance", 0, VerdictRow(label="no")))
+    assert show(stored_run, "tmg-0001") == 0
+    assert (
+        "\n\nThe judge contradicts itself · 1 of 1 single citations\n"
+        "  sentence 1: support full, yet relevance of [1] no\n\nRound 1"
+    ) in told(capsys)
+
+
+def test_a_verdict_that_did_not_stay_the_same_is_marked(stored_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def again(*labels: str | None) -> tuple[RepeatRow, ...]:
+        return tuple(RepeatRow(label=label) for label in labels)
+
+    def change(record: Record) -> Record:
+        steady = VerdictRow(label="full", reason="明記がある。", repeats=again("full", "full"))
+        flipped = VerdictRow(label="partial", repeats=again("none", "partial"))
+        lost = VerdictRow(label="no", repeats=again(None, "no"))
+        return judged(judged(judged(record, "support", 0, steady), "support", 1, flipped), "need", 2, lost)
+
+    rewritten(stored_run, change)
+    assert show(stored_run, "tmg-0001") == 0
+    text = told(capsys)
+    assert "      support: full (3 of 3) — 明記がある。\n" in text
+    assert "      support: partial ⇄ (2 partial, 1 none)\n" in text
+    assert "      need: no (2 no, 1 no verdict)\n" in text
+
+
+def test_what_the_tape_did_is_told_in_a_line(stored_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = TapeRow(
+        sample_id="tmg-0001", repeat=0, interactions=31, played=12, live=4, misses=0, lenient=0, pool_hits=7,
+        pool_misses=2, judge_hits=8,
+    )  # fmt: skip
+    (stored_run / "tape.jsonl").write_text(row.model_dump_json() + "\n", encoding="utf-8")
+    assert show(stored_run, "tmg-0001") == 0
+    text = told(capsys).replace("\n  ", " ")
+    assert (
+        "tape: 31 exchanges: 12 recorded, 4 live, 7 searches and pages from other runs, 8 verdicts from other runs, "
+        "2 searches and pages that no run had\n"
+    ) in text
+
+
+def test_a_long_tool_result_keeps_its_first_lines_as_lines(
+    stored_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(record: Record) -> Record:
+        first = record.rounds[0]
+        text = "\n\n".join(f"[{n}] {'頁' * 50}" for n in range(1, 11))
+        call = first.calls[0].model_copy(update={"text": text})
+        return record.model_copy(update={"rounds": (first.model_copy(update={"calls": (call,)}), *record.rounds[1:])})
+
+    rewritten(stored_run, change)
+    assert show(stored_run, "tmg-0001") == 0
+    lines = [f"    [{n}] {'頁' * 34}…" for n in range(1, 7)]
+    assert "\n".join([*lines, "    … (+4 lines, 559 characters in all)", "", "Round 2"]) in told(capsys)
+
+
+def test_an_excerpt_fits_the_terminal_and_its_caret_stands_under_the_fault(
+    stored_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = f"<sentence>{'あ' * 60}<cite>1</cite><cite>{'９' * 3}</cite>{'い' * 60}</sentence>"
+    rewritten(stored_run, lambda record: record.model_copy(update={"answer": answer, "units": ()}))
+    assert show(stored_run, "tmg-0001") == 0
+    lines = told(capsys).splitlines()
+    start = lines.index(next(line for line in lines if "^" in line))
+    shown, caret = lines[start - 1 : start + 1]
+    assert max(cell_len(line) for line in lines[: start + 1]) <= 80
+    assert cell_len(shown[: shown.index("<cite>９９９")]) == caret.index("^")
 
 
 def test_full_shortens_nothing_and_adds_the_raw_answer(stored_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
