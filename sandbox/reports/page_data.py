@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from citations.markup import dialect_named, parse
-from citations.model import Answer, Sentence
+from citations.model import Answer
 from sandbox.outcome import COUNTING
 from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.page_format import (
@@ -89,14 +89,10 @@ def _sentences(answer: Answer, score: ScoreRow | None) -> tuple[SentenceShown, .
 
 def cited_numbers(answer: Answer | None, diagnosis: Diagnosis) -> frozenset[int]:
     """Numbers cited in the strict or in the recovered reading."""
-    strict: tuple[Sentence, ...] = answer.sentences if answer else ()
-    recovered: tuple[Sentence, ...] = diagnosis.recovered.sentences if diagnosis.recovered else ()
-    return frozenset(
-        citation.number
-        for sentence in (*strict, *recovered)
-        for citation in sentence.citations
-        if citation.number is not None
-    )
+    strict = [c.number for sentence in (answer.sentences if answer else ()) for c in sentence.citations]
+    recovered = diagnosis.recovered.sentences if diagnosis.recovered else ()
+    mended = [c.number for sentence in recovered for c in sentence.citations]
+    return frozenset(number for number in (*strict, *mended) if number is not None)
 
 
 class _Texts:
