@@ -3,9 +3,10 @@
     uv run python bench/harness.py --servers PATH [--samples 200] [--rounds 10] [--concurrency 32]
 
 PATH is a folder with `fake_server.py` (a zero-latency chat-completions server) and `min_loop.py` (the lower bounds). The
-server calls the tool `search` with a query that hits the bundled sample's documents. `cpu_ms_per_call` is the CPU of this
-process over all model calls, less what is no harness: the search engine's own time and the embedded judge's thinking
-(both reported apart, with the state of the engine's query cache).
+server calls the tool `search` with a query that hits the bundled sample's documents. The CPU of this
+process, less what is no harness (the search engine's own time and the embedded judge's thinking, both reported apart, with
+the state of the engine's query cache), is given twice: over all calls to the model and to the judge, and charged to the
+model's calls alone. Everything is in it: loop, ledger, tape, judging, scores, records.
 """
 
 from __future__ import annotations
@@ -114,8 +115,9 @@ def harness(options: argparse.Namespace, base_url: str, folder: Path) -> dict[st
     engine_s = stats.cpu_s
     return {
         "samples": options.samples, "model_calls": calls, "concurrency": options.concurrency,
-        "cpu_ms_per_call": round(1000 * (cpu - engine_s - thinking.total_s) / calls, 3),
-        "cpu_ms_per_call_with_engine_and_judge": round(1000 * cpu / calls, 3),
+        "judge_calls": thinking.n,
+        "cpu_ms_per_call": round(1000 * (cpu - engine_s - thinking.total_s) / (calls + thinking.n), 3),
+        "cpu_ms_per_model_call": round(1000 * (cpu - engine_s - thinking.total_s) / calls, 3),
         "engine": {"cpu_s": round(engine_s, 3), "queries": stats.n_searches, "from_cache": stats.n_cached},
         "judge_thinking_s": round(thinking.total_s, 3),
         "wall_s": round(wall, 2), "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
@@ -127,10 +129,12 @@ class Clock:
 
     def __init__(self) -> None:
         self.total_s = 0.0
+        self.n = 0
 
     def around(self, function):
         def timed(body: Mapping[str, object]) -> dict[str, object]:
             start = time.thread_time()
+            self.n += 1
             try:
                 return function(body)
             finally:
