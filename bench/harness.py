@@ -101,9 +101,9 @@ def harness(options: argparse.Namespace, base_url: str, folder: Path) -> dict[st
         engines.append(self)
 
     local.LocalEngine.__init__ = remember
-    import sandbox.clients
+    import sandbox.endpoint.clients
 
-    sandbox.clients.judge_reply = thinking.around(judge.judge_reply)
+    sandbox.endpoint.clients.judge_reply = thinking.around(judge.judge_reply)
     occasion = Occasion(("bench",), os.environ, utc_now())
     progress = Progress(io.StringIO(), quiet=True)
     before, start = cpu_s(), time.perf_counter()

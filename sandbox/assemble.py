@@ -15,12 +15,12 @@ from typing import Literal
 from cassettes.redact import Redactor
 from citations.policy import Policy
 from sandbox.assess import Judging
-from sandbox.clients import Access, judge_client, model_client
+from sandbox.endpoint.clients import Access, judge_client, model_client
+from sandbox.endpoint.lenient import mapping
+from sandbox.endpoint.model import ModelClient, ServerFacts
+from sandbox.folder.provenance import Facts, Provenance
 from sandbox.judging.citation import load_citation_judging
 from sandbox.judging.rubric import load_rubric
-from sandbox.lenient import mapping
-from sandbox.model import ModelClient, ServerFacts
-from sandbox.provenance import Facts, Provenance
 from sandbox.settings import RunSettings
 from sandbox.sources import Sources, local_sources, taped_local_sources, web_sources
 from sandbox.toolbox import Toolbox

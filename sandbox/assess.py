@@ -14,7 +14,7 @@ from citations.model import Answer, Bounds, Score, Verdict
 from citations.policy import Policy
 from citations.scoring import score
 from citations.units import units
-from sandbox.chat import ChatModel
+from sandbox.endpoint.chat import ChatModel
 from sandbox.judging.citation import CitationJudging, JudgedUnits, judge_units
 from sandbox.judging.consistency import judge_consistency
 from sandbox.judging.repeats import ask_repeatedly

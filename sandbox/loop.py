@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from cassettes.context import on_channel
 from citations.ledger import Ledger
-from sandbox.chat import ChatModel, Conversation, Message, ModelFailure, Reply, ToolCall
-from sandbox.leak import leaked_call
+from sandbox.endpoint.chat import ChatModel, Conversation, Message, ModelFailure, Reply, ToolCall
+from sandbox.endpoint.leak import leaked_call
 from sandbox.record import Flag, Outcome, RoundRow, ToolCallRow, Usage
 from sandbox.sample import Script
 from sandbox.settings import Limits

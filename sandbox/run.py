@@ -26,16 +26,16 @@ from cassettes.tape import TapeSet
 from sandbox.assemble import EVERYTHING, Outside, Parts, Reach, assemble
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
-from sandbox.chat import encode
+from sandbox.endpoint.chat import encode
+from sandbox.folder.provenance import Facts, Provenance, provenance
+from sandbox.folder.sample_file import SAMPLES, as_lines
+from sandbox.folder.store import RunFolder
+from sandbox.folder.tape_reports import REPORTS, tape_row
 from sandbox.loop import FINAL_REQUEST
-from sandbox.provenance import Facts, Provenance, provenance
 from sandbox.reports.progress import Progress
 from sandbox.sample import Sample
-from sandbox.sample_file import SAMPLES, as_lines
 from sandbox.session import SessionRules, run_session
 from sandbox.settings import RunSettings, as_toml
-from sandbox.store import RunFolder
-from sandbox.tape_reports import REPORTS, tape_row
 from sandbox.tasks import rare_collections
 from tools.tool import SetupError
 

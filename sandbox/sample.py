@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandbox.chat import Message
+from sandbox.endpoint.chat import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ import httpx2
 from cassettes.live import AiohttpTransport
 from cassettes.transport import TapeTransport
 from sandbox.benchmarks.sample import MANIFEST
-from sandbox.provenance import Facts
+from sandbox.folder.provenance import Facts
+from sandbox.folder.text_store import TEXT, TextStore
 from sandbox.settings import RunSettings
 from sandbox.taped import TapedEngine, TapedPages
-from sandbox.text_store import TEXT, TextStore
 from tools.corpus import Corpus, CorpusPages, build, open_corpus
 from tools.document import PageSource
 from tools.download import PageTransport

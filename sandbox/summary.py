@@ -19,8 +19,8 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from citations.losses import Labels
-from sandbox.lint_run import CodeLoss as CodeLoss
-from sandbox.lint_run import FormatTally, RecoveredLabels
+from sandbox.linting.lint_run import CodeLoss as CodeLoss
+from sandbox.linting.lint_run import FormatTally, RecoveredLabels
 from sandbox.outcome import CitationValues, Counted, LeftOut, Value, citation_values, consistency_value, unparsable
 from sandbox.record import Digest, Flag, Outcome, Record, Usage
 from sandbox.statistics import Cluster, Interval, Method, Plan, cluster_bootstrap, wilson

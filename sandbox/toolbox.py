@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from sandbox.chat import Message, ToolCall, encode
-from sandbox.lenient import parsed
+from sandbox.endpoint.chat import Message, ToolCall, encode
+from sandbox.endpoint.lenient import parsed
 from tools.tool import Arguments, Tool, ToolFailure
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

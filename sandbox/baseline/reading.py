@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sandbox.lenient import items, mapping
+from sandbox.endpoint.lenient import items, mapping
 
 HIT = re.compile(r"^\[(\d+)\] (.*)$")
 SNIPPET = "・"

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping
 
 from sandbox.baseline.model import model_reply
-from sandbox.lenient import items, mapping
+from sandbox.endpoint.lenient import items, mapping
 
 CITE = re.compile(r"<cite>(\d+)</cite>")
 

@@ -28,10 +28,10 @@ from cassettes.redact import Redactor
 from cassettes.vcr import export_vcr
 from cassettes.verifying import verify
 from cassettes.warc import export_warc
-from sandbox.recorded import recorded_run
+from sandbox.folder.bundled import recorded_run
+from sandbox.folder.store import SETTINGS, RunFolder
 from sandbox.reports import tape_text
 from sandbox.reports.terminal import console_for
-from sandbox.store import SETTINGS, RunFolder
 from tools.tool import SetupError
 
 app = typer.Typer(

@@ -12,17 +12,17 @@ from typing import Annotated
 
 import typer
 
-from sandbox.comparable import differences, expected_sessions, refusal
-from sandbox.comparison import Occasion, Side, as_json
-from sandbox.comparison import compare as compare_questions
-from sandbox.judge_agreement import Judged, gravest, judge_agreement, same_answers, told
-from sandbox.pairing import Questions, gather
-from sandbox.provenance import Provenance
+from sandbox.comparing.comparable import differences, expected_sessions, refusal
+from sandbox.comparing.comparison import Occasion, Side, as_json
+from sandbox.comparing.comparison import compare as compare_questions
+from sandbox.comparing.judge_agreement import Judged, gravest, judge_agreement, same_answers, told
+from sandbox.comparing.pairing import Questions, gather
+from sandbox.folder.provenance import Provenance
+from sandbox.folder.store import read_provenance
+from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.record import Record
 from sandbox.reports.compare import comparison_report
 from sandbox.reports.terminal import console_for
-from sandbox.store import read_provenance
-from sandbox.stored_run import StoredRun, open_run
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)

@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from sandbox.folder.store import RunFolder
+from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.judging.human_labels import (
     HUMAN_LABELS,
     as_lines,
@@ -34,8 +36,6 @@ from sandbox.judging.sheet import (
 from sandbox.judging.sheet_file import read_sheet, write_sheet
 from sandbox.reports.judges import agreement_report
 from sandbox.reports.terminal import console_for
-from sandbox.store import RunFolder
-from sandbox.stored_run import StoredRun, open_run
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 from tools.tool import SetupError
 

@@ -22,13 +22,13 @@ from citations.lint import LintReport, lint
 from citations.losses import Losses
 from citations.markup import TAGS, Dialect, dialect_named
 from citations.model import Answer
-from sandbox.lint_input import GivenAnswer, answers_in, answers_of_run, open_file
-from sandbox.lint_run import Examined, FormatTally, lint_record
+from sandbox.folder.store import RECORDS
+from sandbox.folder.stored_run import StoredRun, open_run
+from sandbox.linting.lint_input import GivenAnswer, answers_in, answers_of_run, open_file
+from sandbox.linting.lint_run import Examined, FormatTally, lint_record
 from sandbox.reports import sarif
 from sandbox.reports.lint_text import CodeTable, finding_lines
 from sandbox.reports.terminal import console_for
-from sandbox.store import RECORDS
-from sandbox.stored_run import StoredRun, open_run
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)

@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cassettes.modes import Modes
-from sandbox.recorded import recorded_run
-from sandbox.replay import ReplayEnd, ReplayPlan, Result, replay
+from sandbox.folder.bundled import recorded_run
+from sandbox.folder.stored_run import StoredRun, open_run
+from sandbox.folder.tape_reports import counts
+from sandbox.replaying.replay import ReplayEnd, ReplayPlan, Result, replay
 from sandbox.reports.terminal import console_for, print_report
-from sandbox.stored_run import StoredRun, open_run
 from sandbox.summary import Summary, as_json
-from sandbox.tape_reports import counts
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from sandbox.rebuild import rebuild as rebuild_records
+from sandbox.folder.stored_run import open_run
+from sandbox.replaying.rebuild import rebuild as rebuild_records
 from sandbox.reports.html import LARGE_BYTES, PageOptions, PageWritten, write_page
 from sandbox.reports.page_data import PagesKept
 from sandbox.reports.terminal import console_for, print_report
-from sandbox.stored_run import open_run
 from sandbox.summary import as_json
 from tools.tool import SetupError
 

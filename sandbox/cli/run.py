@@ -16,14 +16,14 @@ import typer
 
 from cassettes.modes import PoolMiss
 from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
-from sandbox.derived import Derived, fork, fork_point, web_replay, with_verdicts
+from sandbox.folder.store import SUMMARY, RunFolder
+from sandbox.folder.stored_run import open_run
+from sandbox.replaying.derived import Derived, fork, fork_point, web_replay, with_verdicts
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import Overrides, RunSettings, file_name, resolve
-from sandbox.store import SUMMARY, RunFolder
-from sandbox.stored_run import open_run
 from sandbox.summary import as_json
 from tools.tool import SetupError
 

@@ -21,18 +21,18 @@ from cassettes.redact import Redactor
 from cassettes.tape import TapeSet
 from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
 from sandbox.assemble import judging_of, secrets_of
-from sandbox.clients import Access, judge_client
-from sandbox.derived import rejudge, with_verdicts
+from sandbox.endpoint.clients import Access, judge_client
+from sandbox.folder.store import SUMMARY, RunFolder
+from sandbox.folder.stored_run import StoredRun, open_run
+from sandbox.linting.recovered import Asked, Recording, ask_recovered
 from sandbox.record import Record
-from sandbox.recovered import Asked, Recording, ask_recovered
+from sandbox.replaying.derived import rejudge, with_verdicts
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.rescore import rescored
 from sandbox.run import Occasion, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import BASELINE, Overrides, file_name, resolve
-from sandbox.store import SUMMARY, RunFolder
-from sandbox.stored_run import StoredRun, open_run
 from sandbox.summary import Summary, as_json, summarise
 from tools.tool import SetupError
 

@@ -12,14 +12,14 @@ from typing import Annotated
 
 import typer
 
-from sandbox.lint_run import FormatTally
+from sandbox.folder.stored_run import StoredRun, open_run
+from sandbox.folder.tape_reports import read_rows
+from sandbox.linting.lint_run import FormatTally
 from sandbox.record import Record
 from sandbox.reports.session import View, session_text
 from sandbox.reports.session_findings import Beside
 from sandbox.reports.terminal import console_for
 from sandbox.reports.untrusted import one_line
-from sandbox.stored_run import StoredRun, open_run
-from sandbox.tape_reports import read_rows
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from sandbox.recorded import recorded_run
-from sandbox.verification import Verification
-from sandbox.verification import verify as verify_run
+from sandbox.folder.bundled import recorded_run
+from sandbox.replaying.verification import Verification
+from sandbox.replaying.verification import verify as verify_run
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 

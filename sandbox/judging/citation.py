@@ -15,7 +15,7 @@ from pathlib import Path
 
 from citations.ledger import EVIDENCE_JOINT
 from citations.model import Unit
-from sandbox.chat import ChatModel
+from sandbox.endpoint.chat import ChatModel
 from sandbox.judging.repeats import ask_repeatedly
 from sandbox.judging.rubric import Asked, Rubric, ask, load_rubric
 from sandbox.record import UnitRow, Usage

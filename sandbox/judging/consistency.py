@@ -8,7 +8,7 @@ tmg_cqa publication, section on factual consistency: one judgement per answer, `
 
 from __future__ import annotations
 
-from sandbox.chat import ChatModel
+from sandbox.endpoint.chat import ChatModel
 from sandbox.judging.rubric import Asked, Rubric, ask
 
 

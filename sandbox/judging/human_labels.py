@@ -17,7 +17,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sandbox.agreement import Pair, agreement, agreement_of, cohen_kappa, cohen_kappa_of, krippendorff_alpha, majority
+from sandbox.comparing.agreement import (
+    Pair,
+    agreement,
+    agreement_of,
+    cohen_kappa,
+    cohen_kappa_of,
+    krippendorff_alpha,
+    majority,
+)
 from sandbox.judging.sheet import KINDS, Judgement, Kind, Population, labels_of
 from sandbox.judging.sheet_file import Label
 from sandbox.record import Row

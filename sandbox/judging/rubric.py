@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from sandbox.chat import ChatModel, Conversation, ModelFailure, Reply
+from sandbox.endpoint.chat import ChatModel, Conversation, ModelFailure, Reply
 from sandbox.judging.prompt import Prompt, load_prompt
 from sandbox.record import Usage, VerdictRow
 from tools.tool import Language, SetupError

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.endpoint.lenient import mapping, parsed, text
 from sandbox.judging.sheet import SheetRow, labels_of
-from sandbox.lenient import mapping, parsed, text
 from sandbox.reports.untrusted import one_line
 from tools.tool import SetupError
 

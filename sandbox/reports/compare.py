@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.comparison import Comparison, Moved, MovedSide, Side
-from sandbox.metric_change import AsZero
+from sandbox.comparing.comparison import Comparison, Moved, MovedSide, Side
+from sandbox.comparing.metric_change import AsZero
 from sandbox.reports.figure_table import figure_table
 from sandbox.reports.terminal import NAMES, NOTHING, SHORT_NAMES, percent
 from sandbox.reports.two_judges import agreement_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 
-from sandbox.lenient import items, mapping, parsed, text
+from sandbox.endpoint.lenient import items, mapping, parsed, text
 from tools.decode import decode
 
 HEAD_BYTES = 16_384

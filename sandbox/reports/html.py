@@ -23,6 +23,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import BinaryIO
 
+from sandbox.folder.store import disk_error
+from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_codes import code_pages
 from sandbox.reports.page_compare import compared_with_first
 from sandbox.reports.page_data import PagesKept
@@ -32,8 +34,6 @@ from sandbox.reports.page_pack import PackedRun, PackedSession, Selection, pack_
 from sandbox.reports.page_static import static_summary, title
 from sandbox.reports.terminal import LETTERS
 from sandbox.reports.untrusted import HIDDEN
-from sandbox.store import disk_error
-from sandbox.stored_run import StoredRun
 from tools.tool import SetupError
 
 LARGE_BYTES = 200_000_000

@@ -21,7 +21,7 @@ from rich.text import Text
 from citations.findings import CODES
 from citations.lint import Finding, LintReport
 from citations.losses import Losses
-from sandbox.lint_run import RecoveredFigures
+from sandbox.linting.lint_run import RecoveredFigures
 from sandbox.reports.terminal import percent
 from sandbox.reports.untrusted import ELLIPSIS, cut, one_line, visible
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.comparable import Differences, differences, expected_sessions, refusal
-from sandbox.comparison import Occasion, Side, compare
-from sandbox.pairing import Questions, gather
-from sandbox.provenance import Provenance
+from sandbox.comparing.comparable import Differences, differences, expected_sessions, refusal
+from sandbox.comparing.comparison import Occasion, Side, compare
+from sandbox.comparing.pairing import Questions, gather
+from sandbox.folder.provenance import Provenance
+from sandbox.folder.store import read_provenance
+from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_format import ChangeShown, ComparedShown
 from sandbox.reports.terminal import LETTERS
-from sandbox.store import read_provenance
-from sandbox.stored_run import StoredRun
 
 
 def compared_with_first(runs: Sequence[StoredRun]) -> tuple[ComparedShown, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from citations.markup import dialect_named, parse
-from sandbox.lenient import mapping, parsed
+from sandbox.endpoint.lenient import mapping, parsed
 from sandbox.outcome import Counted, Value, citation_values
 from sandbox.record import Record, ToolCallRow
 from sandbox.reports.page_data import cited_numbers

@@ -13,7 +13,7 @@ from citations.losses import Losses, unit_key
 from citations.model import Score, Verdict
 from citations.scoring import score
 from citations.units import units
-from sandbox.lint_run import lint_record, record_labels, record_losses
+from sandbox.linting.lint_run import lint_record, record_labels, record_losses
 from sandbox.record import Record
 from sandbox.reports.page_format import CodePoints, FindingShown, RecoveredShown
 from sandbox.reports.page_sentences import exact, points, sentences_shown

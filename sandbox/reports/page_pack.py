@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from sandbox.comparable import expected_sessions
+from sandbox.comparing.comparable import expected_sessions
+from sandbox.folder.store import read_provenance
+from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_data import PagesKept, session_shown
 from sandbox.reports.page_filter import Context, Word, flips, matches
 from sandbox.reports.page_format import Row, RunShown
 from sandbox.reports.page_headline import headline
 from sandbox.reports.page_index import RunIndex
 from sandbox.reports.page_lint import NO_DIAGNOSIS, diagnose
-from sandbox.store import read_provenance
-from sandbox.stored_run import StoredRun
 from sandbox.summary import RunFacts, summarise
 
 ZLIB_LEVEL = 6

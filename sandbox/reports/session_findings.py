@@ -13,11 +13,11 @@ from citations.findings import Severity
 from citations.markup import dialect_named, parse
 from citations.model import JudgedSentence, Verdict
 from citations.scoring import contradictions, judged
-from sandbox.lint_run import Examined
+from sandbox.folder.tape_reports import TapeRow
+from sandbox.linting.lint_run import Examined
 from sandbox.record import Record, VerdictRow
 from sandbox.reports.lint_text import Room, cost_words, excerpt
 from sandbox.reports.untrusted import one_line
-from sandbox.tape_reports import TapeRow
 from sandbox.verdict_repeats import is_flipped, labels_of
 
 SHOWN_FINDINGS = 8

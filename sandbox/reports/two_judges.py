@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from sandbox.judge_agreement import Disagreement, JudgeAgreement
+from sandbox.comparing.judge_agreement import Disagreement, JudgeAgreement
 from sandbox.reports.figure_table import figure_table
 from sandbox.reports.judges import coefficient
 from sandbox.reports.terminal import NOTHING, percent

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.cli import main
-from sandbox.provenance import provenance
+from sandbox.folder.provenance import provenance
+from sandbox.folder.store import RunFolder, read_records
 from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, UnitRow, Usage, VerdictRow
 from sandbox.rescore import rescored
 from sandbox.settings import as_toml, resolve
-from sandbox.store import RunFolder, read_records
 from tests.servers.chat_server import Answer, calls, message, serving
 
 IMG = '<img src=x onerror="window.pwned=1">'

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sandbox.cli import main
-from sandbox.store import RECORDS
+from sandbox.folder.store import RECORDS
 from tests.reports import scenes
 from tests.reports.conftest import page_of
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from sandbox.folder.stored_run import open_run
 from sandbox.reports.page_filter import Context, flips, fold, matches, words
 from sandbox.reports.page_format import CodePoints, Row
 from sandbox.reports.terminal import percent
-from sandbox.stored_run import open_run
 from tests.reports import scenes
 from tests.reports.chromium import Chromium, Page
 from tests.reports.conftest import page_of

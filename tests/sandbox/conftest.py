@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.provenance import provenance
+from sandbox.folder.provenance import provenance
+from sandbox.folder.store import RunFolder
 from sandbox.record import (
     PageRow,
     PieceRow,
@@ -20,7 +21,6 @@ from sandbox.record import (
     VerdictRow,
 )
 from sandbox.settings import RunSettings, as_toml, resolve
-from sandbox.store import RunFolder
 
 ANSWER = (
     "<sentence>東京都は令和６年度に私立高校の授業料支援の所得制限を撤廃した。<cite>1</cite></sentence>\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.agreement import (
+from sandbox.comparing.agreement import (
     agreement,
     agreement_of,
     cohen_kappa,

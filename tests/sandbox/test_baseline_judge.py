@@ -16,12 +16,12 @@ from sandbox.baseline.figures import figures
 from sandbox.baseline.judge import consistency, judge_reply, need, support
 from sandbox.baseline.phrases import is_negative
 from sandbox.baseline.transport import BASE_URL, BaselineTransport
-from sandbox.chat import Conversation, ModelFailure
+from sandbox.endpoint.chat import Conversation, ModelFailure
+from sandbox.endpoint.model import ModelClient, judge_endpoint
 from sandbox.judging.citation import judge_units, load_citation_judging
 from sandbox.judging.consistency import judge_consistency
 from sandbox.judging.prompt import PLACES, load_prompt
 from sandbox.judging.rubric import load_rubric
-from sandbox.model import ModelClient, judge_endpoint
 from sandbox.settings import JudgeSettings
 from tools.tool import Language
 

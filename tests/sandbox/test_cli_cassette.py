@@ -21,7 +21,7 @@ from servers.tape_scene import (
 from cassettes.naming import journal_path
 from sandbox.cli.main import run
 from sandbox.cli.seam import call
-from sandbox.store import RunFolder
+from sandbox.folder.store import RunFolder
 
 KEY = "sk-secret-0123456789"
 LISTED = """\

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.seam import call
-from sandbox.provenance import Facts, provenance
+from sandbox.folder.provenance import Facts, provenance
+from sandbox.folder.store import PROVENANCE, RECORDS, SETTINGS
 from sandbox.record import Flag, Outcome, Record, ScoreRow, VerdictRow
 from sandbox.reports.compare import p_value, points
 from sandbox.settings import as_toml, resolve
-from sandbox.store import PROVENANCE, RECORDS, SETTINGS
 
 WriteRun = Callable[..., Path]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.seam import call
+from sandbox.folder.store import read_records
 from sandbox.record import digest
-from sandbox.store import read_records
 
 CONFORMANCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "conformance"
 ROW = {

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sandbox.cli.seam import call
+from sandbox.folder.store import read_records
+from sandbox.folder.tape_reports import TapeRow
 from sandbox.record import Record, RepeatRow, VerdictRow
 from sandbox.reports.overlap import Span, densest_window, shared
-from sandbox.store import read_records
-from sandbox.tape_reports import TapeRow
 
 TOLD = """\
 tmg-0001 · repeat 0 · 制度の変更 · answered

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.comparable import differences, expected_sessions, refusal
-from sandbox.comparison import Comparison, Occasion, Side, as_json, compare
-from sandbox.metric_change import AsZero
-from sandbox.pairing import gather
-from sandbox.provenance import Facts, Provenance
+from sandbox.comparing.comparable import differences, expected_sessions, refusal
+from sandbox.comparing.comparison import Comparison, Occasion, Side, as_json, compare
+from sandbox.comparing.metric_change import AsZero
+from sandbox.comparing.pairing import gather
+from sandbox.folder.provenance import Facts, Provenance
 from sandbox.record import Flag, Outcome, Record, ScoreRow, VerdictRow
 from sandbox.statistics import Plan, holm, mcnemar_exact, paired_bootstrap, tango
 

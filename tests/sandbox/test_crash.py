@@ -20,8 +20,8 @@ import pytest
 from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.cli.main import run
+from sandbox.folder.store import read_records
 from sandbox.record import digest
-from sandbox.store import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 SERIAL = re.compile(rb"serial-(\d+)")

@@ -16,7 +16,7 @@ import pytest
 from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.cli.main import run
-from sandbox.store import read_records
+from sandbox.folder.store import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT_KEYS = {"benchmark", "run", "samples", "outcomes", "metrics", "format", "usage", "tape", "digest"}

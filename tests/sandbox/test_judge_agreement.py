@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from fractions import Fraction
 
-from sandbox.judge_agreement import (
+from sandbox.comparing.judge_agreement import (
     Disagreement,
     JudgeAgreement,
     Judged,

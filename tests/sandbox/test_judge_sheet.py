@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agreement import cohen_kappa_of
 from sandbox.cli.seam import call
+from sandbox.comparing.agreement import cohen_kappa_of
+from sandbox.folder.store import RECORDS, read_records
 from sandbox.judging.human_labels import HUMAN_LABELS, HumanLabel, human_agreement, read_human_labels
 from sandbox.judging.sheet import Draw, Judgement, Population, draw_places, judgements, sheet_rows
 from sandbox.judging.sheet_file import COLUMNS, write_sheet
 from sandbox.record import PageRow, PieceRow, Record, UnitRow, VerdictRow
-from sandbox.store import RECORDS, read_records
 
 Fill = Callable[[dict[str, str]], str]
 

@@ -15,8 +15,8 @@ import pytest
 from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.cli.main import run
+from sandbox.folder.store import read_records
 from sandbox.record import digest
-from sandbox.store import read_records
 
 Output = Callable[[], "pytest.CaptureResult[str]"]
 

@@ -8,7 +8,7 @@ import pytest
 from citations.markup import parse, untagged
 from citations.model import Unit
 from citations.units import units
-from sandbox.chat import Conversation, ModelFailure, Reply
+from sandbox.endpoint.chat import Conversation, ModelFailure, Reply
 from sandbox.judging.citation import CitationJudging, judge_units, load_citation_judging
 from sandbox.judging.consistency import judge_consistency
 from sandbox.judging.rubric import load_rubric

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.chat import Conversation, Message, ModelFailure, Reply
+from sandbox.endpoint.chat import Conversation, Message, ModelFailure, Reply
 from sandbox.judging.prompt import Prompt
 from sandbox.judging.rubric import LABELS, Rubric, ask, load_rubric, parse_verdict
 from sandbox.record import Usage, VerdictRow

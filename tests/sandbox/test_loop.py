@@ -11,8 +11,8 @@ from pydantic import Field
 
 from citations.ledger import Ledger
 from citations.model import PageView, Piece
-from sandbox.chat import Conversation, Message, ModelFailure, Reply, ToolCall
-from sandbox.leak import leaked_call
+from sandbox.endpoint.chat import Conversation, Message, ModelFailure, Reply, ToolCall
+from sandbox.endpoint.leak import leaked_call
 from sandbox.loop import FINAL_REQUEST, Rollout, Table, play
 from sandbox.record import Usage
 from sandbox.sample import Script

@@ -13,8 +13,8 @@ from openai import AsyncOpenAI
 from servers.chat_server import Answer, ChatServer, calls, message
 
 from cassettes.live import AiohttpTransport
-from sandbox.chat import Conversation, ModelFailure, Reply
-from sandbox.model import ModelClient, ServerFacts, judge_endpoint, model_endpoint
+from sandbox.endpoint.chat import Conversation, ModelFailure, Reply
+from sandbox.endpoint.model import ModelClient, ServerFacts, judge_endpoint, model_endpoint
 from sandbox.record import Usage
 from sandbox.settings import Decode, JudgeSettings, ModelSettings
 from tools.tool import SetupError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.agreement import Pair, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from sandbox.comparing.agreement import Pair, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from sandbox.statistics import (
     POWER,
     Plan,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.main import run
-from sandbox.store import read_records
+from sandbox.folder.store import read_records
 
 SERVER = """
 import sys, time, xllamacpp

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.seam import call
-from sandbox.lint_run import CodeLoss, FormatTally, lint_record
+from sandbox.folder.provenance import provenance
+from sandbox.folder.store import RECORDS, RunFolder, read_records
+from sandbox.linting.lint_run import CodeLoss, FormatTally, lint_record
+from sandbox.linting.recovered import RECOVERED, recovered_labels
 from sandbox.outcome import citation_values
-from sandbox.provenance import provenance
 from sandbox.record import PageRow, PieceRow, Record, ScoreRow, UnitRow, VerdictRow, digest
-from sandbox.recovered import RECOVERED, recovered_labels
 from sandbox.rescore import rescored
 from sandbox.settings import as_toml, resolve
 from sandbox.statistics import Plan
-from sandbox.store import RECORDS, RunFolder, read_records
 
 FACT = "東京都は令和６年度に私立高校の授業料支援の所得制限を撤廃した。"
 CLEAN = f"<sentence>{FACT}<cite>1</cite></sentence>"

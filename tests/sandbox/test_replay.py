@@ -18,7 +18,7 @@ from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.benchmarks.sample import FOLDER
 from sandbox.cli.main import run
-from sandbox.store import read_records
+from sandbox.folder.store import read_records
 
 Output = Callable[[], "pytest.CaptureResult[str]"]
 

@@ -10,13 +10,13 @@ import pytest
 from rich.cells import cell_len
 
 from sandbox.cli.seam import call
+from sandbox.folder.stored_run import open_run
+from sandbox.folder.tape_reports import TapeRow
 from sandbox.record import Outcome, Record, Usage, VerdictRow
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import baseline_note, console_for, print_report
 from sandbox.reports.untrusted import one_line, visible
-from sandbox.stored_run import open_run
 from sandbox.summary import RunFacts, summarise
-from sandbox.tape_reports import TapeRow
 
 TABLES = """\
 tmg-cqa-tool · qwen3 · 4 questions

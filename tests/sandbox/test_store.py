@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.provenance import Provenance, mixed, provenance
+from sandbox.folder.provenance import Provenance, mixed, provenance
+from sandbox.folder.store import RECORDS, RunFolder, disk_error, read_provenance, read_records
 from sandbox.record import Record, digest
-from sandbox.store import RECORDS, RunFolder, disk_error, read_provenance, read_records
 from tools.tool import SetupError
 
 

@@ -15,9 +15,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
 
-from sandbox.judge_agreement import JudgeAgreement
-from sandbox.metric_change import TARGET, Difference, MetricChange, both_values, metric_change, metric_difference
-from sandbox.pairing import Pair, Question, Questions, State, mean, paired
+from sandbox.comparing.judge_agreement import JudgeAgreement
+from sandbox.comparing.metric_change import (
+    TARGET,
+    Difference,
+    MetricChange,
+    both_values,
+    metric_change,
+    metric_difference,
+)
+from sandbox.comparing.pairing import Pair, Question, Questions, State, mean, paired
 from sandbox.record import Flag
 from sandbox.statistics import POWER, Plan, holm
 from sandbox.summary import NO_TYPE, Figures, MetricName

@@ -5,7 +5,7 @@ Knows: JSON values. Must not know: what they stand for.
 
 from __future__ import annotations
 
-from sandbox.lenient import items, mapping, parsed
+from sandbox.endpoint.lenient import items, mapping, parsed
 
 AROUND = 30
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sandbox.provenance import Provenance, mixed
+from sandbox.folder.provenance import Provenance, mixed
 
 MODEL, DATA, JUDGE = "model", "data", "judge"
 REPEATS = "judge.repeats "

@@ -14,7 +14,7 @@ from fractions import Fraction
 from statistics import stdev
 from typing import Literal
 
-from sandbox.pairing import Mean, Pair, left_out, mean, one_session_each
+from sandbox.comparing.pairing import Mean, Pair, left_out, mean, one_session_each
 from sandbox.statistics import (
     Interval,
     Method,

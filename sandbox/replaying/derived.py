@@ -13,12 +13,12 @@ from pathlib import Path
 from cassettes.modes import Modes, PoolMiss
 from cassettes.recording import Others
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
-from sandbox.lenient import mapping
-from sandbox.provenance import Provenance
+from sandbox.endpoint.lenient import mapping
+from sandbox.folder.provenance import Provenance
+from sandbox.folder.sample_file import read_samples
+from sandbox.folder.store import SETTINGS, read_provenance
+from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.run import TAPE, Playing
-from sandbox.sample_file import read_samples
-from sandbox.store import SETTINGS, read_provenance
-from sandbox.stored_run import StoredRun, open_run
 from tools.tool import SetupError
 
 

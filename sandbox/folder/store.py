@@ -15,8 +15,8 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from sandbox.lenient import mapping, parsed
-from sandbox.provenance import Provenance, mixed
+from sandbox.endpoint.lenient import mapping, parsed
+from sandbox.folder.provenance import Provenance, mixed
 from sandbox.record import Record
 from tools.tool import SetupError
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from cassettes.errors import TapeError
 from cassettes.naming import journal_path, session_name
 from cassettes.verifying import verify as verify_tape
-from sandbox.differences import first_difference
-from sandbox.lenient import mapping, parsed
+from sandbox.endpoint.lenient import mapping, parsed
+from sandbox.folder.sample_file import read_samples
+from sandbox.folder.store import read_provenance, summary_of
+from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.record import Record
+from sandbox.replaying.differences import first_difference
 from sandbox.rescore import rescored
 from sandbox.run import TAPE
-from sandbox.sample_file import read_samples
-from sandbox.store import read_provenance, summary_of
-from sandbox.stored_run import StoredRun, open_run
 from sandbox.summary import as_json
 from tools.tool import SetupError
 

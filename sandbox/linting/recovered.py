@@ -19,12 +19,12 @@ from cassettes.tape import SessionTape, TapeSet
 from citations.losses import Labels, UnitKey, new_units
 from citations.markup import dialect_named, parse, untagged
 from citations.model import Unit
-from sandbox.chat import ChatModel
+from sandbox.endpoint.chat import ChatModel
+from sandbox.folder.store import disk_error
 from sandbox.judging.citation import CitationJudging, judge_units
-from sandbox.lint_run import RecoveredLabels, lint_record, record_labels
+from sandbox.linting.lint_run import RecoveredLabels, lint_record, record_labels
 from sandbox.record import Record, Row, Usage, VerdictRow
 from sandbox.rescore import evidence_of
-from sandbox.store import disk_error
 from sandbox.tasks import all_of
 from tools.tool import SetupError
 

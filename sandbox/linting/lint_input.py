@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from citations.markup import Dialect, dialect_named
-from sandbox.lenient import mapping, parsed
+from sandbox.endpoint.lenient import mapping, parsed
+from sandbox.folder.stored_run import StoredRun
 from sandbox.record import Record
-from sandbox.stored_run import StoredRun
 from tools.tool import SetupError
 
 JSON_LINES = (".jsonl", ".ndjson")

@@ -16,9 +16,9 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
 
 from cassettes.context import outgoing, pause
-from sandbox.chat import Conversation, ModelFailure, Reply, ToolCall, encode
-from sandbox.faults import classify
-from sandbox.lenient import Json, items, mapping, parsed, text
+from sandbox.endpoint.chat import Conversation, ModelFailure, Reply, ToolCall, encode
+from sandbox.endpoint.faults import classify
+from sandbox.endpoint.lenient import Json, items, mapping, parsed, text
 from sandbox.record import Usage
 from sandbox.settings import JudgeSettings, ModelSettings
 from tools.tool import SetupError

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from sandbox.lenient import mapping, parsed
+from sandbox.endpoint.lenient import mapping, parsed
 
 Action = Literal["stop", "retry", "overflow", "fail"]
 

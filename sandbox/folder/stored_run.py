@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.folder.store import RECORDS, SETTINGS, read_records
+from sandbox.folder.tape_reports import counts, read_rows
+from sandbox.linting.recovered import recovered_labels
 from sandbox.record import Record
-from sandbox.recovered import recovered_labels
 from sandbox.settings import RunSettings, resolve
-from sandbox.store import RECORDS, SETTINGS, read_records
 from sandbox.summary import RunFacts, Summary, summarise
-from sandbox.tape_reports import counts, read_rows
 from tools.tool import SetupError
 
 

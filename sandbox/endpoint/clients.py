@@ -18,7 +18,7 @@ from sandbox.baseline.judge import judge_reply
 from sandbox.baseline.model import model_reply
 from sandbox.baseline.transport import BASE_URL, BaselineTransport, Reply
 from sandbox.baseline.untidy import untidy_reply
-from sandbox.model import Endpoint, ModelClient, ServerFacts, judge_endpoint, model_endpoint
+from sandbox.endpoint.model import Endpoint, ModelClient, ServerFacts, judge_endpoint, model_endpoint
 from sandbox.settings import BASELINE, UNTIDY, JudgeSettings, ModelSettings, RunSettings
 from tools.tool import SetupError
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.replay import ReplayPlan, play_all
-from sandbox.store import RECORDS, RunFolder, disk_error
-from sandbox.stored_run import StoredRun
-from sandbox.tape_reports import REPORTS
+from sandbox.folder.store import RECORDS, RunFolder, disk_error
+from sandbox.folder.stored_run import StoredRun
+from sandbox.folder.tape_reports import REPORTS
+from sandbox.replaying.replay import ReplayPlan, play_all
 
 
 @dataclass(slots=True)

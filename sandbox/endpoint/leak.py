@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sandbox.lenient import mapping, parsed
+from sandbox.endpoint.lenient import mapping, parsed
 
 MARKUP = re.compile(
     r"<tool_call>|<\|tool_call|<\|tool_calls_section_begin\|>|<\|channel\|>commentary to=|\[TOOL_CALLS\]|<function="

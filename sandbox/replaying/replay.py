@@ -23,16 +23,16 @@ from cassettes.redact import Redactor
 from cassettes.tape import TapeSet
 from sandbox.assemble import Outside, Parts, assemble
 from sandbox.benchmarks.instruction import dialect_of
-from sandbox.differences import first_difference
+from sandbox.folder.sample_file import read_samples
+from sandbox.folder.store import read_provenance
+from sandbox.folder.stored_run import StoredRun
+from sandbox.folder.tape_reports import TapeRow, tape_row
 from sandbox.record import Record, canonical
+from sandbox.replaying.differences import first_difference
 from sandbox.run import TAPE
 from sandbox.sample import Sample
-from sandbox.sample_file import read_samples
 from sandbox.session import SessionRules, run_session
 from sandbox.settings import RunSettings
-from sandbox.store import read_provenance
-from sandbox.stored_run import StoredRun
-from sandbox.tape_reports import TapeRow, tape_row
 from sandbox.tasks import rare_collections
 from tools.tool import SetupError
 

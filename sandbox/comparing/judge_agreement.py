@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sandbox.agreement import Pair, agreement, cohen_kappa, krippendorff_alpha
+from sandbox.comparing.agreement import Pair, agreement, cohen_kappa, krippendorff_alpha
 from sandbox.judging.human_labels import SCALES
 from sandbox.judging.sheet import KINDS, Judgement, Kind, judgements, labels_of, sentence_of
 from sandbox.record import Record

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from sandbox.chat import encode
+from sandbox.endpoint.chat import encode
 
 PACKAGES = ("pincite", "openai", "httpx2", "aiohttp", "pydantic", "trafilatura", "pypdf")
 
