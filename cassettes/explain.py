@@ -55,7 +55,7 @@ def explain(asked: Asked, session: str, recording: Recording, mending: Mending, 
         path=redact(found.path) if found is not None else "",
         difference=redact(found.text) if found is not None else "",
         cause=_cause(asked, recording, near),
-        mend=f"pincite run {mending.benchmark} --fork {folder.parent}@{max(asked.round - 1, 0)} --out NEW_FOLDER",
+        mend=f"pincite run {mending.benchmark} {_from_here(folder.parent, asked.round)}--out NEW_FOLDER",
     )
 
 
@@ -98,3 +98,8 @@ def _name(recording: Recording, entry: Entry) -> str:
     request = recording.request(entry)
     place = f" at {entry.key.place}" if entry.key.place else ""
     return f"round {entry.key.round}{place}, {request.method} {request.url}"
+
+
+def _from_here(run: Path, n_round: int) -> str:
+    """The option that keeps the rounds before the missing one; none where it is the first."""
+    return f"--fork {run}@{n_round - 1} " if n_round > 1 else ""

@@ -225,6 +225,10 @@ def _repeats(run: _Run) -> Table:
     return table
 
 
+WEB_HITS, LENIENT = "searches and pages from recorded runs", "LENIENT answers, not quite the ones asked for"
+IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT)
+"""Rows that stand in the table only where a run has something to say in them."""
+
 WORK_ROWS = (
     _Row("rounds per session", lambda made: f"{made.rounds / made.sessions:.1f}" if made.sessions else NOTHING),
     _Row("model calls", lambda made: f"{made.usage.model.calls:,}"),
@@ -235,6 +239,8 @@ WORK_ROWS = (
     _Row("verdicts", lambda made: f"{made.judging.verdicts:,}"),
     _Row("  missing", lambda made: _missing(made)),
     _Row("  contradict one another", lambda made: f"{made.judging.contradictions} of {made.judging.checked_pairs}"),
+    _Row(WEB_HITS, lambda made: _web_hits(made)),
+    _Row(LENIENT, lambda made: f"{made.tape.lenient:,}"),
 )
 
 
@@ -242,11 +248,17 @@ def _work(runs: Sequence[_Run]) -> Table:
     table = _table("Work", [run.letter for run in runs])
     for row in WORK_ROWS:
         values = [row.value(run.summary) for run in runs]
-        if row.name != JUDGE_HITS or set(values) - {"0"}:
+        if row.name not in IF_ANY or set(values) - {"0"}:
             table.add_row(row.name, *values)
     for tool in sorted({tool for run in runs for tool in run.summary.tools}):
         table.add_row(f"{one_line(tool, 30)} calls", *(_tool(run.summary, tool) for run in runs))
     return table
+
+
+def _web_hits(made: Summary) -> str:
+    """The hit rate of a run that plays the recorded web; `tape.jsonl` has it for each question."""
+    asked = made.tape.pool_hits + made.tape.pool_misses
+    return f"{made.tape.pool_hits:,} of {asked:,}" if asked else "0"
 
 
 def _missing(made: Summary) -> str:
