@@ -357,15 +357,11 @@ def test_a_fault_that_stays_is_a_failed_call_of_its_kind(
     assert len(server.seen) == 2
 
 
-def test_no_server_at_all_is_a_network_error() -> None:
+def test_no_server_at_all_stops_the_run_instead_of_scoring_answers_without_sources() -> None:
     with serving(BraveServer()) as gone:
         pass
-    with pytest.raises(ToolFailure) as failure:
-        search(gone, "子育て支援", settings=BraveSettings(max_attempts=1, language="en"))
-    assert (failure.value.kind, failure.value.message) == (
-        "network_error",
-        "The search engine cannot be reached (ConnectError).",
-    )
+    with pytest.raises(SetupError, match="Brave cannot be reached at .*The same command then continues the run"):
+        search(gone, "子育て支援", settings=BraveSettings(max_attempts=2, language="en"))
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,12 @@ class BraveApi:
             # The pace does the waiting: all sessions stay away together, and a replay waits for nothing.
             wait_s = fault.wait_s if fault.wait_s is not None else float(2 ** (attempt - 1))
             self._pace.penalise(self._pace.clock() + wait_s)
+        if fault.kind == "unreachable":
+            # No search of any session can do better: going on would score every answer without its sources.
+            raise SetupError(
+                f"Brave cannot be reached at {self._url} ({self._quotable(fault.detail)}): check the network. "
+                "The same command then continues the run."
+            )
         kind, message = _FAILURE[fault.kind]
         raise ToolFailure(kind, message[self._settings.language].format(said=self._quotable(fault.detail)))
 
@@ -200,6 +206,8 @@ class BraveApi:
                 response = await self._client.get(self._url, params=params, headers=headers, follow_redirects=False)
         except (TimeoutError, httpx2.TimeoutException):
             return Fault("timeout", f"{self._settings.timeout_s:g} s")
+        except httpx2.ConnectError as error:
+            return Fault("unreachable", str(error) or type(error).__name__)
         except httpx2.RequestError as error:
             return Fault("network", type(error).__name__)
         except httpx2.InvalidURL as error:

@@ -17,7 +17,9 @@ from citations.ledger import page_identity
 from citations.policy import Policy
 from tools.search import Hit
 
-FaultKind = Literal["key", "plan", "quota", "address", "setting", "query", "burst", "server", "timeout", "network"]
+FaultKind = Literal[
+    "key", "plan", "quota", "address", "setting", "query", "burst", "server", "timeout", "network", "unreachable"
+]
 
 # Windows from an hour upwards are quotas: nobody wants a run that sleeps until next month.
 QUOTA_WINDOW_S = 3600
