@@ -360,7 +360,7 @@ def test_a_fault_that_stays_is_a_failed_call_of_its_kind(
 def test_no_server_at_all_stops_the_run_instead_of_scoring_answers_without_sources() -> None:
     with serving(BraveServer()) as gone:
         pass
-    with pytest.raises(SetupError, match="Brave cannot be reached at .*The same command then continues the run"):
+    with pytest.raises(SetupError, match=r"Brave cannot be reached at .*The same command then continues the run"):
         search(gone, "子育て支援", settings=BraveSettings(max_attempts=2, language="en"))
 
 
