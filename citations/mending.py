@@ -279,6 +279,9 @@ class _Walk:
                 if cite is not None and not token.attribute:
                     self._close_outside_cite(cite, token.start, token.end, late=False)
                 else:
+                    if cite is not None:
+                        self._fault("S13", token.start, token.end)
+                        self._close_outside_cite(cite, token.start, token.start, late=False)
                     self._close_outside_cite(token, token.end, token.end, late=False)
             case "debris":
                 self._stray(token)

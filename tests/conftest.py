@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No deadline: the machine is shared. In CI the same examples every time, so that a change fails by its own fault only;
+# elsewhere new ones, and `--hypothesis-profile stress` looks long and hard.
+settings.register_profile("new", deadline=None)
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("stress", deadline=None, max_examples=3_000)
+settings.load_profile("same" if os.environ.get("CI") else "new")
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citations.lint import lint, source_of
@@ -66,6 +66,8 @@ def test_an_answer_without_findings_reads_the_same_either_way(raw: str, dialect:
         assert report.recovered == report.strict
 
 
+@example("<cite><cite id='2'/>", TAGS, "stop")
+@example("<|plamo:begin_cite:plamo|><cite id='2'/>", plamo(), "stop")
 @given(ANSWERS, DIALECTS, REASONS)
 def test_what_is_recovered_and_written_anew_keeps_its_citations(raw: str, dialect: Dialect, reason: str | None) -> None:
     source = source_of(raw, dialect, finish_reason=reason)
