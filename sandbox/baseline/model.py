@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
@@ -61,10 +61,10 @@ def queries(question: str) -> list[str]:
 
 def best_pages(rankings: Sequence[Sequence[int]]) -> list[int]:
     """Page numbers by reciprocal rank fusion of all searches; ties by number."""
-    score: Counter[int] = Counter()
+    score: dict[int, float] = defaultdict(float)
     for ranking in rankings:
         for rank, number in enumerate(ranking, 1):
-            score[number] += 1 / (FUSION_K + rank)  # type: ignore[assignment]  # Counter is typed for int
+            score[number] += 1 / (FUSION_K + rank)
     return sorted(score, key=lambda number: (-score[number], number))
 
 
