@@ -71,6 +71,7 @@ class RunEnd:
     n_sessions: int
     n_before: int
     n_faults: int
+    unused_columns: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -146,7 +147,7 @@ async def run(
                         await _all_workers(work, todo, settings.concurrency)
                 finally:
                     progress.close()
-            return RunEnd(len(keys), len(keys) - len(todo), work.n_faults)
+            return RunEnd(len(keys), len(keys) - len(todo), work.n_faults, loaded.unused)
 
 
 def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts: Parts) -> Facts:

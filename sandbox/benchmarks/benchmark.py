@@ -29,6 +29,8 @@ class Loaded:
     path: str
     n_rows: int
     sha256: str
+    unused: tuple[str, ...] = ()
+    """Columns of the file that nothing reads: said to the user, who may have meant one of them."""
 
 
 Load = Callable[[RunSettings, SourceResolver | None], Loaded]

@@ -28,7 +28,7 @@ def loaded(dataset: Dataset, settings: RunSettings, resolver: SourceResolver | N
     """A data set of this form as samples; also what `sample` is made of."""
     ours = citation_instruction(settings.citations, settings.language)
     samples = tuple(_sample(question, ours, resolver) for question in dataset.rows)
-    return Loaded(samples, str(dataset.path), dataset.n_rows, dataset.sha256)
+    return Loaded(samples, str(dataset.path), dataset.n_rows, dataset.sha256, dataset.unused)
 
 
 def _sample(question: Question, instruction: str, resolver: SourceResolver | None) -> Sample:

@@ -145,6 +145,9 @@ def run(
     except KeyboardInterrupt:
         print(f"pincite: stopped; finished samples are kept in {folder}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None
+    if end.unused_columns:
+        unused = ", ".join(end.unused_columns)
+        print(f"pincite: columns of {resolved.data} that nothing reads: {unused} (see --fields)", file=sys.stderr)
     _show(folder, end, as_json_only=json_)
 
 

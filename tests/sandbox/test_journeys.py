@@ -248,3 +248,12 @@ def test_a_person_with_unreadable_answers_is_told_which_rules_broke_and_what_eac
     said = output().out
     assert "points if only P01 were mended" in said
     assert "points lost to format" in " ".join(said.split())
+
+
+def test_columns_that_nothing_reads_are_named(output: Output) -> None:
+    row = {"id": "q1", "question": "人口は？", "reference": "千人", "choices": "a 千人"}
+    Path("questions.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
+    assert run(["corpus", "build", str(ROOT / "sandbox/benchmarks/sample/manifest.jsonl"), "--out", "corpus"]) == 0
+    output()
+    assert run(["run", "tmg-cqa-tool", "--data", "questions.jsonl", "--corpus", "corpus", "--quiet", "--json"]) == 0
+    assert "columns of questions.jsonl that nothing reads: choices (see --fields)" in output().err
