@@ -5,14 +5,16 @@ Knows: when two runs may be compared, paired comparisons. Must not know: HTML, h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sandbox.comparing.comparable import Differences, differences, expected_sessions, refusal
 from sandbox.comparing.comparison import Occasion, Side, compare
+from sandbox.comparing.judge_agreement import Judged, same_answers
 from sandbox.comparing.pairing import Questions, gather
 from sandbox.folder.provenance import Provenance
 from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun
+from sandbox.record import Record
 from sandbox.reports.page_format import ChangeShown, ComparedShown
 from sandbox.reports.terminal import LETTERS
 
@@ -21,19 +23,18 @@ def compared_with_first(runs: Sequence[StoredRun]) -> tuple[ComparedShown, ...]:
     """One comparison for each run after the first, which is run A; a refused one has its reason and no figures."""
     if len(runs) < 2:
         return ()
-    first, capsule = runs[0], read_provenance(runs[0].path)
-    questions = gather(first.records())
-    return tuple(
-        _compared(letter, _Side(first, capsule, questions), other)
-        for letter, other in zip(LETTERS[1:], runs[1:], strict=False)
-    )
+    first = _Side(runs[0])
+    return tuple(_compared(letter, first, _Side(other)) for letter, other in zip(LETTERS[1:], runs[1:], strict=False))
 
 
 class _Side:
     """A run with what is known of it."""
 
-    def __init__(self, run: StoredRun, capsule: Provenance | None, questions: Questions) -> None:
-        self.capsule, self.questions = capsule, questions
+    def __init__(self, run: StoredRun) -> None:
+        self.capsule: Provenance | None = read_provenance(run.path)
+        self.judged = Judged()
+        self.questions: Questions = gather(self._noted(run.records()))
+        capsule, questions = self.capsule, self.questions
         settings = run.settings
         self.shown = Side(
             run=str(run.path),
@@ -48,10 +49,15 @@ class _Side:
             checked_pairs=questions.judging.checked_pairs,
         )
 
+    def _noted(self, records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            self.judged.add(record)
+            yield record
 
-def _compared(letter: str, a: _Side, other: StoredRun) -> ComparedShown:
-    b = _Side(other, read_provenance(other.path), gather(other.records()))
-    found: Differences = differences(a.capsule, b.capsule)
+
+def _compared(letter: str, a: _Side, b: _Side) -> ComparedShown:
+    # Another judge on the same answers is what such a page is made for.
+    found: Differences = differences(a.capsule, b.capsule, same_answers=same_answers(a.judged, b.judged))
     reason = refusal(found)
     if reason is not None:
         return ComparedShown(letter=letter, refused=reason)

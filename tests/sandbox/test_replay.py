@@ -19,6 +19,8 @@ from servers.chat_server import Answer, calls, message, serving
 from sandbox.benchmarks.sample import FOLDER
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
+from sandbox.folder.stored_run import open_run
+from sandbox.reports.page_compare import compared_with_first
 
 Output = Callable[[], "pytest.CaptureResult[str]"]
 
@@ -272,6 +274,8 @@ def test_another_judge_reads_the_recorded_answers_and_nothing_is_generated_again
     first, again = (list(read_records(Path(name))) for name in ("run", "run-judged-stern"))
     answers = [{row.sample_id: row.answer for row in rows} for rows in (first, again)]
     assert answers[0] == answers[1]
+    [shown] = compared_with_first([open_run(Path("run")), open_run(Path("run-judged-stern"))])
+    assert (shown.refused, shown.questions) == (None, 3)
     shutil.rmtree("run")
     assert run(["replay", "run-judged-stern", "--json", "--quiet"]) == 0
     assert json.loads(output().out)["digest"] == summary["digest"]
