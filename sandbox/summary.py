@@ -295,7 +295,7 @@ class _Total:
         self._digest = Digest()
 
     def add(self, record: Record) -> None:
-        values = _values(record)
+        values = metric_values(record)
         self._all.add(record, values)
         self._by_type.setdefault(record.task_type or NO_TYPE, _Group()).add(record, values)
         if record.outcome_reason:
@@ -367,7 +367,8 @@ class _Total:
         )
 
 
-def _values(record: Record) -> dict[MetricName, Value]:
+def metric_values(record: Record) -> dict[MetricName, Value]:
+    """What one record gives to each metric."""
     citation: CitationValues = citation_values(record)
     return {
         "consistency": consistency_value(record),

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
-from sandbox.outcome import Counted, LeftOut, Value, citation_values, consistency_value
+from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import Flag, Outcome, Record
-from sandbox.summary import MetricName, source_value
+from sandbox.summary import MetricName, metric_values
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 
 State = Literal[Outcome, "no_sentence", "no_citation", "mixed"]
@@ -117,19 +117,6 @@ def paired(a: Questions, b: Questions) -> Pairing:
         if a.by_id[sample_id].asked == b.by_id[sample_id].asked
     )
     return Pairing(pairs, len(a.by_id) - len(common), len(b.by_id) - len(common), len(common) - len(pairs))
-
-
-def metric_values(record: Record) -> Mapping[MetricName, Value]:
-    """What one record gives to each metric, as in the summary."""
-    citation = citation_values(record)
-    return {
-        "consistency": consistency_value(record),
-        "citation_recall": citation.recall,
-        "citation_precision": citation.precision,
-        "citation_f1": citation.f1,
-        "source_found": source_value(record.source_found, record),
-        "source_cited": source_value(record.source_cited, record),
-    }
 
 
 def mean(question: Question, metric: MetricName, *, left_out_as_zero: bool = False) -> Mean | None:

@@ -164,6 +164,8 @@ def disk_error(error: OSError, path: Path) -> SetupError:
     """An operating-system error in words, with what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SetupError(f"the disk is full at {path}: free some space and repeat the same command; nothing is lost")
+    if error.errno == errno.EFBIG:
+        return SetupError(f"{path} would be over a file size limit (ulimit -f): raise it and repeat the same command")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return SetupError(f"{path} cannot be written: {error.strerror}; choose another --out")
     return SetupError(f"{path}: {error.strerror or error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -257,3 +258,26 @@ def test_columns_that_nothing_reads_are_named(output: Output) -> None:
     output()
     assert run(["run", "tmg-cqa-tool", "--data", "questions.jsonl", "--corpus", "corpus", "--quiet", "--json"]) == 0
     assert "columns of questions.jsonl that nothing reads: choices (see --fields)" in output().err
+
+
+@pytest.mark.parametrize(("limit_bytes", "file"), [(45_000, "tape"), (160_000, "records.jsonl")])
+def test_no_room_on_the_disk_stops_with_a_line_and_the_same_command_goes_on(
+    limit_bytes: int, file: str, output: Output
+) -> None:
+    arguments = ["run", "sample", "--limit", "6", "--concurrency", "1", "--quiet", "--json"]
+    assert run([*arguments, "--out", "whole"]) == 0
+    whole = json.loads(output().out)
+    assert run(["run", "sample", "--limit", "1", "--quiet", "--out", "full"]) == 0
+    output()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
+    try:
+        assert run([*arguments, "--out", "full"]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    said = output().err
+    assert "repeat the same command" in said
+    assert file in said
+    assert said.count("\n") == 1
+    assert run([*arguments, "--out", "full"]) == 0
+    assert json.loads(output().out)["digest"] == whole["digest"]
