@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from cassettes.errors import TapeBusy, TapeDiskError, TapeError, TapeSecret
+from cassettes.errors import TapeDiskError, TapeError
 from tools.tool import SetupError
 
 WRONG_SETUP, REPLAY_IMPOSSIBLE, INTERRUPTED = 2, 3, 130
@@ -27,8 +27,8 @@ def call(module: str, name: str, arguments: list[str]) -> int:
         app(arguments, prog_name=name)
     except SystemExit as stop:  # Typer reports usage errors itself: exit code 2, which is ours for a wrong set-up
         return stop.code if isinstance(stop.code, int) else 0
-    except (SetupError, TapeDiskError, TapeBusy, TapeSecret) as error:
-        # The last three stop a recording, not a replay: something on this machine is to be mended.
+    except (SetupError, TapeDiskError) as error:
+        # A full disk stops a recording, not a replay: there is room to be made on this machine.
         print(f"pincite: {error}", file=sys.stderr)
         return WRONG_SETUP
     except TapeError as error:
