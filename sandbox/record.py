@@ -13,6 +13,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Outcome = Literal["answered", "generation_failed", "context_overflow", "judge_error"]
+RubricName = Literal["criterion", "safety"]
+"""Judgements that are one verdict on a whole answer or dialogue."""
 Flag = Literal[
     "no_sentence",
     "no_citation",
@@ -75,6 +77,8 @@ class RoundRow(Row):
     calls: tuple[ToolCallRow, ...] = ()
     forced: bool = False
     """True for the extra call that asks for the final answer with tools off."""
+    user: str | None = Field(default=None, exclude_if=lambda user: user is None)
+    """The user turn that this message was the first to follow; only where a script has more than one."""
 
 
 class PieceRow(Row):
@@ -129,6 +133,18 @@ class UnitRow(Row):
     verdict: VerdictRow
 
 
+class CriterionRow(Row):
+    """The one verdict that an answer got, and what it was held against. `verdict` None = there was no answer to judge.
+
+    `passing`: the labels that mean that the answer passes.
+    """
+
+    rubric: RubricName
+    text: str
+    passing: tuple[str, ...]
+    verdict: VerdictRow | None = None
+
+
 class ScoreRow(Row):
     """Citation score of one answer; exact fractions as text ("1/2"), None where nothing can be said."""
 
@@ -165,6 +181,12 @@ class Record(Row):
     """None for a context overflow (left out of the citation denominator)."""
     source_found: bool | None = None
     source_cited: bool | None = None
+    criterion: CriterionRow | None = Field(default=None, exclude_if=lambda criterion: criterion is None)
+    """Where one verdict is all that is judged; consistency, units and score are then empty."""
+    labels: dict[str, str] = Field(default={}, exclude_if=lambda labels: not labels)
+    """What results can be broken down by beside the task type."""
+    cluster: str | None = Field(default=None, exclude_if=lambda cluster: cluster is None)
+    """Samples of one origin, which an interval must draw together."""
     model_usage: Usage = Field(default_factory=Usage)
     judge_usage: Usage = Field(default_factory=Usage)
     started: str = ""

@@ -8,13 +8,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from sandbox.record import Row
-from sandbox.sample import Gold, Sample, Script
+from sandbox.record import Row, RubricName
+from sandbox.sample import Criterion, GivenPage, Gold, Sample, Script
 from tools.tool import SetupError
 
 SAMPLES = "samples.jsonl"
+
+
+class GivenRow(Row):
+    """A page that stands in the prompt; see `sandbox.sample.GivenPage`."""
+
+    number: int
+    url: str
+    title: str
+    start: int
+    end: int
+    body_sha256: str | None = None
+
+
+class AskedRow(Row):
+    """What the one verdict decides; see `sandbox.sample.Criterion`."""
+
+    rubric: RubricName
+    text: str
+    passing: tuple[str, ...]
 
 
 class SampleRow(Row):
@@ -28,6 +47,11 @@ class SampleRow(Row):
     tools: bool
     reference: str | None
     sources: tuple[str, ...]
+    given: tuple[GivenRow, ...] = Field(default=(), exclude_if=lambda given: not given)
+    responses: tuple[str | None, ...] | None = Field(default=None, exclude_if=lambda responses: responses is None)
+    criterion: AskedRow | None = Field(default=None, exclude_if=lambda criterion: criterion is None)
+    labels: dict[str, str] = Field(default={}, exclude_if=lambda labels: not labels)
+    cluster: str | None = Field(default=None, exclude_if=lambda cluster: cluster is None)
 
 
 _HISTORY = TypeAdapter(tuple[dict[str, JsonValue], ...])
@@ -51,23 +75,52 @@ def read_samples(folder: Path) -> tuple[Sample, ...]:
 
 
 def _row(sample: Sample) -> SampleRow:
+    script, gold = sample.script, sample.gold
     return SampleRow(
         id=sample.id,
         question=sample.question,
         task_type=sample.task_type,
-        history=_HISTORY.validate_python(tuple(dict(message) for message in sample.script.history)),
-        turns=sample.script.turns,
-        tools=sample.script.tools,
-        reference=sample.gold.reference,
-        sources=sample.gold.sources,
+        history=_HISTORY.validate_python(tuple(dict(message) for message in script.history)),
+        turns=script.turns,
+        tools=script.tools,
+        reference=gold.reference,
+        sources=gold.sources,
+        given=tuple(
+            GivenRow(
+                number=page.number,
+                url=page.url,
+                title=page.title,
+                start=page.start,
+                end=page.end,
+                body_sha256=page.body_sha256,
+            )
+            for page in script.given
+        ),
+        responses=script.responses,
+        criterion=_asked(gold.criterion) if gold.criterion else None,
+        labels=dict(sample.labels),
+        cluster=sample.cluster,
     )
 
 
+def _asked(criterion: Criterion) -> AskedRow:
+    return AskedRow(rubric=criterion.rubric, text=criterion.text, passing=criterion.passing)
+
+
 def _sample(row: SampleRow) -> Sample:
+    given = tuple(
+        GivenPage(page.number, page.url, page.title, page.start, page.end, page.body_sha256) for page in row.given
+    )
+    asked = row.criterion
+    criterion = Criterion(asked.rubric, asked.text, asked.passing) if asked else None
     return Sample(
         id=row.id,
         question=row.question,
-        script=Script(turns=row.turns, history=row.history, tools=row.tools),
-        gold=Gold(row.reference, row.sources),
+        script=Script(
+            turns=row.turns, history=row.history, tools=row.tools, given=given, responses=row.responses
+        ),
+        gold=Gold(row.reference, row.sources, criterion),
         task_type=row.task_type,
+        labels=row.labels,
+        cluster=row.cluster,
     )
