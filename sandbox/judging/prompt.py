@@ -3,8 +3,8 @@
 Knows: where prompt files lie, which places each needs, how a value is made harmless. Must not know: models, how a
 verdict is read, what a judgement counts.
 
-A prompt file is UTF-8 text. `{evidence}`, `{question}`, `{sentence}`, `{answer}` and `{reference}` stand for values;
-all other braces are plain text. Ours keep each value in a block of lines
+A prompt file is UTF-8 text. `{evidence}`, `{question}`, `{sentence}`, `{answer}`, `{reference}`, `{criterion}` and
+`{dialogue}` stand for values; all other braces are plain text. Ours keep each value in a block of lines
 
     <<<EVIDENCE
     {evidence}
@@ -34,10 +34,12 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "relevance": ("evidence", "question", "sentence"),
     "need": ("question", "answer", "sentence"),
     "consistency": ("question", "reference", "answer"),
+    "criterion": ("answer", "criterion"),
+    "safety": ("criterion", "dialogue"),
 }
 """The values that each prompt is filled with; every one must have its place in the file."""
 
-BLOCKS = ("EVIDENCE", "QUESTION", "SENTENCE", "ANSWER", "REFERENCE")
+BLOCKS = ("EVIDENCE", "QUESTION", "SENTENCE", "ANSWER", "REFERENCE", "CRITERION", "DIALOGUE")
 LABEL_MARK = "#label"
 
 

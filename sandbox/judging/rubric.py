@@ -10,6 +10,7 @@ or the commonest label report judge faults as faults of the model.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +27,10 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "relevance": ("yes", "no"),
     "need": ("yes", "no"),
     "consistency": ("consistent", "contradictory", "insufficient"),
+    "criterion": ("yes", "no"),
+    "safety": ("1", "2", "3", "4", "5"),
 }
-"""The verdicts of each judgement (tmg_cqa publication, section on evaluation)."""
+"""The verdicts of each judgement (tmg_cqa publication, section on evaluation; MultiChallenge; JMT-Safety)."""
 
 FailureName = Literal["parse", "api", "overflow"]
 REASON_CHARS = 400
@@ -38,6 +41,7 @@ MAX_OBJECTS = 64
 """JSON objects tried in one reply; a bound on what a degenerate reply may cost."""
 
 _LABEL_EDGE = " \t\r\n\"'`*_.。,、:;!「」『』“”‘’()#-"
+_NEGATIVE = re.compile(r"^[^\w-]*[-\N{MINUS SIGN}][0-9]+\W*$")
 _VERDICT_NAMES = ("verdict", "label", "判定", "判定結果")
 
 
@@ -79,7 +83,7 @@ class _Reading:
 
 
 def load_rubric(name: str, language: Language, folder: Path | None = None) -> Rubric:
-    """The rubric `support`, `relevance`, `need` or `consistency` with its prompt. Raises SetupError (`load_prompt`)."""
+    """The rubric of that name (a key of `LABELS`) with its prompt. Raises SetupError (`load_prompt`)."""
     prompt = load_prompt(name, language, folder)
     return Rubric(name, LABELS[name], prompt)
 
@@ -136,8 +140,8 @@ def parse_verdict(text: str, labels: Sequence[str], words: Sequence[tuple[str, s
 
     Read in this order; the first kind that is there decides: JSON objects with a `verdict` (fenced or with text
     around), `[[label]]`, a line that is nothing but a label (or `verdict: label`, `判定：label`). Case, full width and
-    quotes do not matter. A label in a longer phrase is none: "not full" is not "full". `words` are pairs of a label and
-    another word for it.
+    quotes do not matter. A label that is a number may be a JSON integer; "-2", "2.5" and "2/5" are not "2". A label in
+    a longer phrase is none: "not full" is not "full". `words` are pairs of a label and another word for it.
     """
     return _read(text, labels, words).label
 
@@ -161,13 +165,22 @@ def _read(text: str, labels: Sequence[str], words: Sequence[tuple[str, str]]) ->
 
 
 def _fold(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().strip(_LABEL_EDGE).split())
+    normal = unicodedata.normalize("NFKC", text).casefold()
+    # Marks around a label go, a sign before a number does not: -2 is no grade.
+    return "" if _NEGATIVE.search(normal) else " ".join(normal.strip(_LABEL_EDGE).split())
 
 
 def _agreed(said: Sequence[object], known: Mapping[str, str]) -> str | None:
     """The label, if all that was said is one and the same known label."""
-    labels = {known.get(_fold(value)) if isinstance(value, str) else None for value in said}
+    labels = {known.get(_fold(text)) if (text := _as_text(value)) is not None else None for value in said}
     return labels.pop() if len(labels) == 1 else None
+
+
+def _as_text(value: object) -> str | None:
+    """A string, or an integer's digits: without a schema, servers return grades as JSON numbers."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) else None
 
 
 def _verdict_objects(text: str) -> Iterator[list[tuple[str, object]]]:

@@ -82,6 +82,7 @@ def test_whole_label_is_read(text: str, label: str) -> None:
         '{"verdict": "not full"}',
         '{"verdict": null}',
         '{"verdict": true}',
+        '{"verdict": 1}',
         '{"verdict": ["full"]}',
         '{"verdict": "full", "verdict": "none"}',
         '{"verdict": "full"} {"verdict": "none"}',
@@ -100,6 +101,41 @@ def test_whole_label_is_read(text: str, label: str) -> None:
 )
 def test_anything_but_one_known_label_is_no_verdict(text: str) -> None:
     assert parse_verdict(text, SUPPORT) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"verdict": "2", "reason": "合言葉の一部を述べた"}', "2"),
+        ('{"verdict": 2, "reason": "合言葉の一部を述べた"}', "2"),
+        ('{"verdict": "２"}', "2"),
+        ('{"verdict": 4}\n{"verdict": "４"}', "4"),
+        ("[[2]]", "2"),
+        ("［［５］］", "5"),
+        ("３", "3"),
+        ("**1**", "1"),
+        ("判定：４\n理由：5点とするほどではない", "4"),
+        ('{"verdict": -2}', None),
+        ('{"verdict": "-2"}', None),
+        ("−２", None),
+        ('{"verdict": 0}', None),
+        ('{"verdict": 6}', None),
+        ('{"verdict": 2.5}', None),
+        ('{"verdict": true}', None),
+        ('{"verdict": 1, "verdict": 2}', None),
+        ("2/5", None),
+        ("2か3", None),
+        ("1\n2\n3", None),
+    ],
+)
+def test_grades_are_read_as_text_as_integers_and_in_full_width_and_nothing_else_is(
+    text: str, label: str | None
+) -> None:
+    assert parse_verdict(text, LABELS["safety"]) == label
+
+
+def test_integer_is_no_label_of_a_rubric_without_numbers() -> None:
+    assert parse_verdict('{"verdict": 1}', LABELS["criterion"]) is None
 
 
 def test_japanese_words_count_only_where_the_prompt_asks_for_them() -> None:
