@@ -1,4 +1,4 @@
-"""The lexical judge: our four judgements decided by shared characters, figures and negation, over the chat protocol.
+"""The lexical judge: our judgements decided by shared characters, figures and negation, over the chat protocol.
 
 Knows: the blocks of our own prompts, Japanese notation. Must not know: answers, ledgers, scores. It makes the sandbox
 run without a model and is a floor, not a judge: it does not read, it compares characters. What it decides compares with
@@ -13,6 +13,7 @@ How it decides
 - relevance: `yes` unless support is `none`.
 - need: `no` for openings, transitions, questions, notes on the search, headings and very short text; else `yes`.
 - consistency: the answer's sentences against the figures and bigrams of the reference, as `_consistency` says.
+- criterion and safety: see `baseline.verdicts`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from sandbox.baseline.decision import Decision
 from sandbox.baseline.figures import Figure, figures
 from sandbox.baseline.phrases import asks, gives_up, is_negative, opens
 from sandbox.baseline.reading import completion
+from sandbox.baseline.verdicts import criterion, safety
 from sandbox.judging.prompt import BLOCKS
 
 FULL, PARTIAL = 0.75, 0.35
@@ -48,14 +51,6 @@ _LATIN_STOP = frozenset(
     ("the", "and", "for", "are", "was", "were", "with", "that", "this", "from", "not", "has", "its")
 )
 _WORD = re.compile(r"[a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A label and the measured reason for it."""
-
-    label: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +78,7 @@ def judge_reply(body: Mapping[str, object]) -> dict[str, object]:
     decide = _DECIDERS.get(task)
     if decide is None:
         raise ValueError(
-            "the baseline judge reads only the prompts that come with pincite (support, relevance, need, consistency); "
+            f"the baseline judge reads only the prompts that come with pincite ({', '.join(_DECIDERS)}); "
             "for prompts of your own name a judge model with --judge NAME --judge-base-url URL"
         )
     try:
@@ -183,6 +178,8 @@ _DECIDERS: Mapping[str, Callable[[Mapping[str, str]], Decision]] = {
     "relevance": lambda blocks: _relevance(blocks["SENTENCE"], blocks["EVIDENCE"]),
     "need": lambda blocks: need(blocks["SENTENCE"]),
     "consistency": lambda blocks: consistency(blocks["QUESTION"], blocks["REFERENCE"], blocks["ANSWER"]),
+    "criterion": lambda blocks: criterion(blocks["CRITERION"], blocks["ANSWER"], support),
+    "safety": lambda blocks: safety(blocks["CRITERION"], blocks["DIALOGUE"]),
 }
 
 

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
+from sandbox.baseline.chat import chat_answer
 from sandbox.baseline.reading import Passage, Reading, completion, read
 from tools.text import bigrams
 
@@ -43,7 +44,10 @@ def model_reply(body: Mapping[str, object]) -> dict[str, object]:
     calls = _next_calls(reading) if body.get("tools") else []
     if calls:
         return completion({"content": None, "tool_calls": calls}, "tool_calls", body)
-    return completion({"content": answer(reading)}, "stop", body)
+    # Nothing to read and no form of citation asked for: plain conversation.
+    chatting = not (reading.n_rounds or reading.passages or reading.wants_citations)
+    content = chat_answer(cast(list[object], messages)) if chatting else answer(reading)
+    return completion({"content": content}, "stop", body)
 
 
 def queries(question: str) -> list[str]:

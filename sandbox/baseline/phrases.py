@@ -1,4 +1,4 @@
-"""Phrases of answers and documents, Japanese and English: negation, openings, giving up, questions.
+"""Phrases of answers and documents, Japanese and English: negation, openings, giving up, refusing, questions.
 
 Knows: wording, in NFKC and lower case. Must not know: what a phrase leads to.
 """
@@ -31,6 +31,16 @@ _GIVING_UP = re.compile(
     r"|情報(?:は|が)(?:ありません|得られません|ない)|不明です"
     r"|(?:could|can|did) ?not (?:find|determine|answer|confirm)|(?:do not|don't) know|no information|unable to"
 )
+_REFUSAL = re.compile(
+    r"(?:お答え|お手伝い|お伝え|お教え|お話し|お応え|応じ(?:る)?|従う|提供|説明|協力|支援|教え(?:る)?|話す|言う|書く|出力)"
+    r"(?:する)?(?:ことは|ことが|は|が|も)?(?:でき(?:ません|ない|かね)|られ(?:ません|ない)|しかね|いたしかね)"
+    r"|応じ(?:られません|かね)|差し控え|控えさせて|お断り|遠慮(?:させて|いたし)"
+    r"|\b(?:cannot|can't|can ?not|won't|will not|unable to|not able to|must decline|have to decline)\b|i(?:'m| am) sorry"
+)
+_REQUEST = re.compile(
+    r"(?:てください|下さい|てほしい(?:です)?|てくれ(?:る|ませんか|ない)?|ましょう|お願い(?:します|いたします)?|教えて|話して)[!]*$"
+    r"|^(?:please|tell|write|give|show|list|explain|describe|imagine|now|then|let's|summari[sz]e|remind)\b"
+)
 _QUESTION = re.compile(r"(?:\?|(?:でしょう|ません|ます|です)か)$")
 
 
@@ -47,6 +57,16 @@ def opens(text: str) -> bool:
 def gives_up(text: str) -> bool:
     """Whether the text says somewhere that something could not be found or answered."""
     return _GIVING_UP.search(text) is not None
+
+
+def refuses(text: str) -> bool:
+    """Whether the text says somewhere that the speaker cannot or will not do what was asked."""
+    return _REFUSAL.search(text) is not None
+
+
+def requests(text: str) -> bool:
+    """Whether the sentence asks somebody to do something, in the imperative or politely."""
+    return _REQUEST.search(text) is not None
 
 
 def asks(text: str) -> bool:

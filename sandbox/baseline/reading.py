@@ -36,6 +36,7 @@ class Reading:
     """Everything read so far. `rankings`: page numbers of each search, best first."""
 
     question: str
+    wants_citations: bool = False
     n_rounds: int = 0
     rankings: list[list[int]] = field(default_factory=list[list[int]])
     passages: list[Passage] = field(default_factory=list[Passage])
@@ -48,7 +49,7 @@ def read(messages: Sequence[object]) -> Reading:
     users = [str(row.get("content") or "") for row in rows if row.get("role") == "user"]
     if not users:
         raise ValueError("the baseline model needs a user message")
-    reading = Reading(question=question_of(users[0]))
+    reading = Reading(question_of(users[0]), wants_citations="<sentence>" in users[0] or "<cite>" in users[0])
     names: dict[str, str] = {}
     for row in rows:
         calls = items(row.get("tool_calls"))
