@@ -16,6 +16,7 @@ from typing import Annotated, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sandbox.benchmarks.rows import Row, Table, is_null, read_table, shown
+from sandbox.benchmarks.source_list import DOCUMENT_KEYS, DocumentKeys, SourceDocument, read_documents
 from tools.tool import SetupError
 
 Target = Literal["id", "question", "reference", "task_type", "citation_instruction", "sources"]
@@ -28,7 +29,7 @@ ALIASES: dict[Target, tuple[str, ...]] = {
     "reference": ("answer", "reference_answer", "gold"),
     "task_type": ("type", "category"),
     "citation_instruction": ("instruction",),
-    "sources": ("urls", "source_urls", "doc_ids", "links"),
+    "sources": ("urls", "source_urls", "doc_ids", "links", "documents", "docs", "source_documents"),
 }
 NEEDED: tuple[Target, ...] = ("id", "question", "reference")
 
@@ -57,6 +58,8 @@ class FieldMap(BaseModel):
     task_type: Columns | None = None
     citation_instruction: Columns | None = None
     sources: Columns | None = None
+    document: DocumentKeys = DocumentKeys()
+    """Which keys hold what, where `sources` are objects."""
 
     def of(self, target: Target) -> tuple[str, ...] | None:
         """The columns of one target."""
@@ -65,7 +68,10 @@ class FieldMap(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A row as a question; every text exactly as in the file, None (or empty `sources`) where the row has none."""
+    """A row as a question; every text exactly as in the file, None (or empty `sources`) where the row has none.
+
+    `documents` are the sources with the numbers and physical pages that the row gives them.
+    """
 
     id: str
     question: str
@@ -73,6 +79,7 @@ class Question:
     task_type: str | None
     citation_instruction: str | None
     sources: tuple[str, ...]
+    documents: tuple[SourceDocument, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,9 @@ def read_field_map(path: Path) -> FieldMap:
         raise SetupError(f"{path}: broken TOML ({error})") from error
     except ValidationError as error:
         key = ".".join(str(step) for step in error.errors()[0]["loc"][:1])
-        if key in TARGETS:
+        if key == "document":
+            help_text = f"[document] names keys of a source's object: {', '.join(DOCUMENT_KEYS)}"
+        elif key in TARGETS:
             help_text = f"{_quoted(key)} must be a column name or a list of them"
         else:
             help_text = f"there is no field {_quoted(key)}"
@@ -158,7 +167,7 @@ def _complete(table: Table, asked: FieldMap) -> FieldMap:
             f"{table.path}: write a field map (a TOML file for --fields) that says which column is what: "
             f"{'; '.join(doubts)}; keys: {shown(table.columns)}"
         )
-    return FieldMap.model_validate(settled)
+    return FieldMap.model_validate({**settled, "document": asked.document})
 
 
 def _known(columns: tuple[str, ...], target: Target) -> list[str]:
@@ -177,6 +186,8 @@ def _missing(columns: tuple[str, ...], target: Target) -> str:
 
 def _question(table: Table, used: FieldMap, row: Row) -> Question:
     instruction = _joined(table, row, used.citation_instruction or ())
+    items = _source_items(table, row, used.sources or ())
+    documents = _documents(table, row, used, items)
     return Question(
         id=_needed(table, row, "id", used.id) if used.id else str(row.number),
         question=_needed(table, row, "question", used.question or ()),
@@ -184,7 +195,10 @@ def _question(table: Table, used: FieldMap, row: Row) -> Question:
         task_type=_joined(table, row, used.task_type or ()),
         # A blank one says nothing, and the benchmark's own stands in.
         citation_instruction=instruction if instruction and instruction.strip() else None,
-        sources=_sources(table, row, used.sources or ()),
+        sources=tuple(
+            item if isinstance(item, str) else document.url for item, document in zip(items, documents, strict=True)
+        ),
+        documents=documents,
     )
 
 
@@ -215,15 +229,24 @@ def _text(table: Table, row: Row, column: str) -> str:
     return _string(table, row, column, value)
 
 
-def _sources(table: Table, row: Row, columns: tuple[str, ...]) -> tuple[str, ...]:
-    found: list[str] = []
+def _source_items(table: Table, row: Row, columns: tuple[str, ...]) -> list[object]:
+    """What the columns list, one after the other: texts, and objects as they stand."""
+    found: list[object] = []
     for column in columns:
         value = row.values.get(column)
         if is_null(value):
             continue
         items = cast("list[object]", value) if isinstance(value, list) else [value]
-        found += [_string(table, row, column, item) for item in items]
-    return tuple(found)
+        found += [item if isinstance(item, dict) else _string(table, row, column, item) for item in items]
+    return found
+
+
+def _documents(table: Table, row: Row, used: FieldMap, items: list[object]) -> tuple[SourceDocument, ...]:
+    def refusal(what: str) -> SetupError:
+        columns = ", ".join(used.sources or ())
+        return SetupError(f"{table.path}, {row.place}: {columns} {what}; keys: {shown(list(row.values))}")
+
+    return read_documents(items, used.document, refusal)
 
 
 def _string(table: Table, row: Row, column: str, value: object) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.benchmarks.data import Dataset, FieldMap, Question, load_rows, read_field_map
+from sandbox.benchmarks.source_list import DocumentKeys, SourceDocument
 from tools.tool import SetupError
 
 LAWQA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "corpus" / "questions_lawqa.jsonl"
@@ -33,8 +34,9 @@ QUESTIONS = (
         "数値",
         "必ず <cite>番号</cite> を付けること。",
         ("https://example.jp/東京.html", "law-001"),
+        (SourceDocument(1, "https://example.jp/東京.html"), SourceDocument(2, "law-001")),
     ),
-    Question("問２", "ﾊﾝｶｸの問い", "はい", None, None, ("law-002",)),
+    Question("問２", "ﾊﾝｶｸの問い", "はい", None, None, ("law-002",), (SourceDocument(1, "law-002"),)),
 )
 AS_NAMED = FieldMap(
     id=("id",),
@@ -128,7 +130,8 @@ def test_broken_parquet_is_one_line(tmp_path: Path, body: bytes) -> None:
 def test_known_names_are_found_in_any_case(tmp_path: Path, columns: tuple[str, ...]) -> None:
     values = ("問１", "問い", "答え", "数値", ["u"], "番号を付ける")
     dataset = loaded(tmp_path, dict(zip(columns, values, strict=True)))
-    assert dataset.rows == (Question("問１", "問い", "答え", "数値", "番号を付ける", ("u",)),)
+    documents = (SourceDocument(1, "u"),)
+    assert dataset.rows == (Question("問１", "問い", "答え", "数値", "番号を付ける", ("u",), documents),)
     assert (dataset.fields.id, dataset.fields.sources) == ((columns[0],), (columns[4],))
 
 
@@ -197,7 +200,31 @@ def test_the_number_1_and_the_text_1_are_one_id(tmp_path: Path) -> None:
         ({"reference": float("nan")}, "reference (reference) is null; mend the row, or write `reference = []`"),
         ({"reference": {"a": "あ" * 60}}, "\"reference\" holds {'a': '" + "あ" * 30 + "..., where text is expected"),
         ({"task_type": 1.5, "sources": [["a"]]}, "\"sources\" holds ['a'], where text is expected"),
-        ({"sources": {"url": "a"}}, "\"sources\" holds {'url': 'a'}, where text is expected"),
+        ({"sources": {"page": 3}}, "sources holds a document (place 1) without a URL or document id; its keys: page"),
+        ({"sources": ["a", "　"]}, "sources names no document at place 2: the text is empty"),
+        ({"sources": [{"url": "a", "no": 1}, {"url": "b"}]}, "sources gives a number to some of its documents only"),
+        (
+            {"sources": [{"url": "a", "no": "２"}, {"url": "b", "no": 2}]},
+            "sources gives the number 2 to document 1 and to docume",
+        ),
+        (
+            {"sources": [{"url": "a", "number": -1}]},
+            "sources holds a document (place 1) whose number is -1; its keys: url",
+        ),
+        ({"sources": [{"url": "a", "number": "甲"}]}, "sources holds a document (place 1) whose number is '甲'"),
+        (
+            {"sources": [{"url": "a", "pages": "5-3"}]},
+            "sources holds a document (place 1) whose pages are '5-3' (expected 3, [3, 5] or \"3-5\", counted fro",
+        ),
+        (
+            {"sources": [{"url": "a", "pages": [0]}]},
+            "sources holds a document (place 1) whose pages are [0] (expected 3,",
+        ),
+        (
+            {"sources": [{"url": "a", "pages": {"from": 1}}]},
+            "sources holds a document (place 1) whose pages are {'from': 1}; its",
+        ),
+        ({"sources": [{"url": "a", "title": 3}]}, "sources holds a document (place 1) whose title is no text"),
     ],
 )
 def test_a_row_that_cannot_be_asked_is_named_with_its_keys(
@@ -335,6 +362,67 @@ def test_a_broken_field_map_is_one_line(tmp_path: Path, body: bytes, message: st
         read_field_map(written(tmp_path, "map.toml", body))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sources", "documents", "texts"),
+    [
+        (
+            ["https://a.example/x.pdf#page=3", "https://a.example/x.pdf#page=5-7", "https://a.example/y#節", "law-1"],
+            (
+                SourceDocument(1, "https://a.example/x.pdf", (3,)),
+                SourceDocument(2, "https://a.example/x.pdf", (5, 6, 7)),
+                SourceDocument(3, "https://a.example/y#節"),
+                SourceDocument(4, "law-1"),
+            ),
+            ("https://a.example/x.pdf#page=3", "https://a.example/x.pdf#page=5-7", "https://a.example/y#節", "law-1"),
+        ),
+        (
+            [
+                {"資料": "x", "NO": "4", "link": "u", "physical_pages": [3, "5-6", "９"], "title": "統計"},
+                {"no": 2, "source_url": "v#page=2", "page": None, "title": None},
+                {"no": 7.0, "doc_id": "w", "pages": "3〜4、8", "url": None},
+            ],
+            (
+                SourceDocument(4, "u", (3, 5, 6, 9), "統計"),
+                SourceDocument(2, "v", (2,)),
+                SourceDocument(7, "w", (3, 4, 8)),
+            ),
+            ("u", "v", "w"),
+        ),
+        ([{"id": 3, "url": "u"}, {"id": 1, "url": "v"}], (SourceDocument(3, "u"), SourceDocument(1, "v")), ("u", "v")),
+        (
+            [{"id": "law-1"}, {"id": "law-2", "page": 2}],
+            (SourceDocument(1, "law-1"), SourceDocument(2, "law-2", (2,))),
+            ("law-1", "law-2"),
+        ),
+        ({"url": "u", "pages": []}, (SourceDocument(1, "u"),), ("u",)),
+    ],
+)
+def test_documents_come_as_texts_or_as_objects_with_numbers_and_pages(
+    tmp_path: Path, sources: object, documents: tuple[SourceDocument, ...], texts: tuple[str, ...]
+) -> None:
+    (question,) = loaded(tmp_path, row(sources=sources)).rows
+    assert question.documents == documents
+    # What the Tool version is held against: texts as they stand, the URLs of objects.
+    assert question.sources == texts
+
+
+def test_a_field_map_names_the_keys_of_a_document(tmp_path: Path) -> None:
+    text = 'sources = "資料"\n[document]\nnumber = "資料番号"\nurl = "出典"\npages = "物理ページ"\n'
+    fields = read_field_map(written(tmp_path, "map.toml", text.encode()))
+    assert fields == FieldMap(
+        sources=("資料",), document=DocumentKeys(number="資料番号", url="出典", pages="物理ページ")
+    )
+    dataset = loaded(tmp_path, row(資料=[{"資料番号": 5, "出典": "u", "物理ページ": 3, "url": "x"}]), fields=fields)
+    assert dataset.rows[0].documents == (SourceDocument(5, "u", (3,)),)
+    assert refusal(tmp_path, row(資料=[{"url": "u"}]), fields=fields) == (
+        "質問.jsonl, row 1: 資料 holds a document (place 1) without a URL or document id; its keys: url; "
+        "keys: id, question, reference, 資料"
+    )
+    broken = written(tmp_path, "broken.toml", b'[document]\nurls = "x"\n')
+    with pytest.raises(SetupError, match=r"\[document\] names keys of a source's object: number, url, pages, title"):
+        read_field_map(broken)
 
 
 def test_a_missing_field_map_says_so(tmp_path: Path) -> None:
