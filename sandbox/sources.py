@@ -17,7 +17,7 @@ from cassettes.transport import TapeTransport
 from sandbox.benchmarks.sample import MANIFEST
 from sandbox.folder.provenance import Facts
 from sandbox.folder.text_store import TEXT, TextStore
-from sandbox.settings import RunSettings
+from sandbox.settings import FetchSettings, RunSettings
 from sandbox.taped import TapedEngine, TapedPages
 from tools.corpus import Corpus, CorpusPages, build, open_corpus
 from tools.document import PageSource
@@ -88,14 +88,19 @@ async def web_sources(
     kind = BraveSdkEngine if search.engine == "brave-sdk" else BraveEngine
     pool = await stack.enter_async_context(ExtractionPool())
     texts = TextStore(out / TEXT, pool.extract, rules if live or reextract else None)
-    page_rules = _page_rules(settings)
-    pages = WebPages(page_rules, texts, TapeTransport(PageTransport(page_rules) if live else None))
+    web_rules = page_rules(settings.fetch)
+    pages = WebPages(web_rules, texts, TapeTransport(PageTransport(web_rules) if live else None))
     return Sources(kind(client, brave, key, pace), await stack.enter_async_context(pages), brave.facts(search.engine))
 
 
 def taped_local_sources(facts: Facts) -> Sources:
     """A recorded local corpus: the tape alone answers."""
     return Sources(TapedEngine("local", None), TapedPages(None), facts)
+
+
+def no_sources() -> Sources:
+    """Nothing to search: for benchmarks without tools, whose model is offered none."""
+    return Sources(TapedEngine("none", None), TapedPages(None), {"engine": "none"})
 
 
 def _brave_settings(settings: RunSettings) -> BraveSettings:
@@ -109,8 +114,8 @@ def _brave_settings(settings: RunSettings) -> BraveSettings:
     )
 
 
-def _page_rules(settings: RunSettings) -> WebRules:
-    fetch = settings.fetch
+def page_rules(fetch: FetchSettings) -> WebRules:
+    """How pages of the web may be fetched."""
     return WebRules(
         guard=GuardRules(allow_loopback=fetch.allow_loopback, domain_suffixes=fetch.domains, allow_ports=fetch.ports),
         total_timeout_s=fetch.timeout_s,
