@@ -1,0 +1,131 @@
+"""Answers that exist already: a file of responses, joined to the questions they answer.
+
+Knows: the columns QUESTION_ID and RESPONSE, in any case of letters, and what a file of answers may lack. Must not know:
+what a missing answer counts as, how an answer is judged.
+
+RESPONSE is a list of texts (one an attempt), a text (one response, however long), null or an empty list (none); a null in
+the list is an attempt without a response. The published tool reads a text letter by letter and drops an empty list from
+its denominator; here every question stays, and one without a response is a question that was not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from sandbox.benchmarks.dialogues import column_named, id_of, refusal, shown_value, writable
+from sandbox.benchmarks.rows import Row, Table, is_null, read_table, shown
+from sandbox.endpoint.error_text import is_error_text
+from tools.tool import SetupError
+
+Texts = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """A file of answers. `by_id` holds every question that was asked for, `()` where the file has no row or no response.
+
+    `missing`: questions without a row, in their order; `unknown`: ids of the file that are no question, which are not
+    read. `sha256` is hex over the file.
+    """
+
+    path: Path
+    sha256: str
+    by_id: Mapping[str, Texts]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def most(self) -> int:
+        """The most responses that any question has."""
+        return max((len(texts) for texts in self.by_id.values()), default=0)
+
+
+def read_responses(path: Path, questions: Collection[str]) -> Responses:
+    """The responses to `questions`. Raises SetupError in one line: file, row, keys seen and what to do.
+
+    Questions without a row are in `missing`: they count as not answered. A file of a larger set than the one asked is read
+    for what was asked. But ids that are missing and ids that are unknown together mean two versions of the data, or ids
+    that were mistyped: that is refused, and so is an id that stands twice.
+    """
+    table = read_table(path)
+    id_column, column = _column(table, "question_id"), _column(table, "response")
+    found: dict[str, Texts] = {}
+    first_with: dict[str, Row] = {}
+    for row in table.rows:
+        name = id_of(table, row, id_column)
+        first = first_with.setdefault(name, row)
+        if first is not row:
+            raise refusal(
+                table, row, f"the id {shown_value(name)} is already that of {first.place}; keep one row a question"
+            )
+        found[name] = _texts(table, row, column)
+    missing = tuple(name for name in questions if name not in found)
+    asked = frozenset(questions)
+    unknown = tuple(name for name in found if name not in asked)
+    if missing and unknown:
+        raise SetupError(
+            f"{path} answers other questions: {len(missing)} of {len(asked)} questions have no row "
+            f"({shown(missing[:3])}{'…' if len(missing) > 3 else ''}), and {len(unknown)} ids are no question "
+            f"({shown(unknown[:3])}{'…' if len(unknown) > 3 else ''}); name the data that it was made from"
+        )
+    return Responses(path, table.sha256, {name: found.get(name, ()) for name in questions}, missing, unknown)
+
+
+def sessions_of(responses: Responses, n_sessions: int) -> Mapping[str, Texts]:
+    """One entry a session, for every question: the first `n_sessions` responses, None where there are fewer.
+
+    Raises SetupError where no question has that many: a rate over k attempts needs k attempts.
+    """
+    if n_sessions > max(responses.most, 1):
+        raise SetupError(
+            f"{responses.path} holds at most {responses.most} responses a question, and {n_sessions} sessions a question "
+            f"are asked for: --repeats {max(responses.most, 1)} (multichallenge: --attempts)"
+        )
+    return {name: (*texts, *[None] * n_sessions)[:n_sessions] for name, texts in responses.by_id.items()}
+
+
+def response_facts(responses: Responses, n_sessions: int) -> Mapping[str, str]:
+    """What the provenance says of the file: its hash, what it lacks, and what of it was not read."""
+    texts = list(responses.by_id.values())
+    blank = [name for name, held in responses.by_id.items() if not any(text and text.strip() for text in held)]
+    n_errors = sum(is_error_text(text) for held in texts for text in held[:n_sessions] if text)
+    n_more = sum(len(held) > n_sessions for held in texts)
+    facts = {
+        "responses": f"sha256:{responses.sha256}",
+        "questions without a row": _listed(responses.missing),
+        "questions without a response": _listed([name for name in blank if name not in set(responses.missing)]),
+        "responses that are an error text": str(n_errors),
+        "ids that are no question, not read": _listed(responses.unknown),
+        "questions with more responses than sessions, the rest not read": str(n_more),
+    }
+    return {name: value for name, value in facts.items() if value != "0"}
+
+
+def _column(table: Table, name: str) -> str:
+    column = column_named(table, name)
+    if column is None:
+        raise SetupError(f"{table.path}: no column {name.upper()}; keys: {shown(table.columns)}")
+    return column
+
+
+def _texts(table: Table, row: Row, column: str) -> Texts:
+    if column not in row.values:
+        raise refusal(table, row, f"{column} is missing; write null or [] where there is no response")
+    value = row.values[column]
+    items = cast("list[object]", value) if isinstance(value, list) else [] if is_null(value) else [value]
+    return tuple(_text(table, row, column, item) for item in items)
+
+
+def _text(table: Table, row: Row, column: str, item: object) -> str | None:
+    if is_null(item):
+        return None
+    if not isinstance(item, str):
+        raise refusal(table, row, f"{column} must be a list of texts, a text or null, and holds {shown_value(item)}")
+    return writable(table, row, column, item)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names)} ({shown(list(names[:5]))}{'…' if len(names) > 5 else ''})" if names else "0"
