@@ -33,7 +33,7 @@ from sandbox.judging.sheet import (
     population,
     sheet_rows,
 )
-from sandbox.judging.sheet_file import read_sheet, write_sheet
+from sandbox.judging.sheet_file import Blank, read_sheet, write_sheet
 from sandbox.reports.judges import agreement_report
 from sandbox.reports.terminal import console_for
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
@@ -56,6 +56,9 @@ def export(
     kind: Annotated[
         list[str] | None, typer.Option(help=f"Only this kind; may be repeated. One of {', '.join(KINDS)}.")
     ] = None,
+    raters: Annotated[
+        int, typer.Option(min=1, max=99, help="Columns to be filled in: label_1, label_2, … for several people.")
+    ] = 1,
     seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 1,
     evidence_chars: Annotated[
         int, typer.Option(min=0, help="Characters shown of each page, where it shares most; 0 shows all.")
@@ -82,14 +85,15 @@ def export(
     if not places:
         raise SetupError(f"{run} has no verdicts of {', '.join(draw.kinds)} yet: there is nothing to label")
     rows = sheet_rows(opened.records(), places, draw)
-    write_sheet(out, rows, show_judge=show_judge)
+    write_sheet(out, rows, Blank(show_judge, raters))
     drawn = {name: sum(row.kind == name for row in rows) for name in draw.kinds}
     if json_:
         made = {"sheet": str(out), "run": str(run), "rows": len(rows), "kinds": drawn, "seed": seed}
         print(json.dumps(made, ensure_ascii=False, sort_keys=True))
         return
     print(f"{out}: {len(rows)} rows ({', '.join(f'{n} {name}' for name, n in drawn.items() if n)})")
-    print(f"Fill in the column `label`, then: pincite judge-sheet import {run} {out}")
+    columns = "column `label`" if raters == 1 else f"columns `label_1` to `label_{raters}`"
+    print(f"Fill in the {columns}, then: pincite judge-sheet import {run} {out}")
 
 
 @app.command("import", context_settings={"max_content_width": 110})
@@ -103,8 +107,9 @@ def import_(
 ) -> None:
     """Keep the labels in RUN/human_labels.jsonl and say how far people agree with the judge, by kind of judgement.
 
-    Labels of another rater stay beside them; with several, the majority is held against the judge, and the raters
-    against each other. An unknown label is refused with its row. Scores, records and summary are not touched.
+    Labels of another rater stay beside them; a sheet may have a column for each (label_1, label:NAME). With several,
+    the majority is held against the judge, and the raters against each other; where labels decide whether an answer
+    passes, once more on that alone. An unknown label is refused with its row. Scores, records and summary are not touched.
     """
     opened = open_run(run)
     labels = read_sheet(sheet)
@@ -130,7 +135,7 @@ def import_(
         }
         print(json.dumps(made, ensure_ascii=False, sort_keys=True, allow_nan=False))
         return
-    print(f"{len(new)} labels of {len(labels)} rows kept in {run / HUMAN_LABELS}\n")
+    print(f"{len(new)} labels of {len({label.row for label in labels})} rows kept in {run / HUMAN_LABELS}\n")
     console_for(sys.stdout).print(agreement_report(kinds, judging))
 
 

@@ -1,4 +1,4 @@
-"""How far raters agree beyond chance: percent agreement, Cohen's κ, Fleiss' κ, Krippendorff's α.
+"""How far raters agree, and beyond chance: percent agreement, unanimity, Cohen's κ, Fleiss' κ, Krippendorff's α.
 
 Knows: labels by item and rater. Must not know: who the raters are, what was labelled.
 
@@ -51,6 +51,26 @@ def cohen_kappa_of(table: Mapping[Pair, Fraction | int]) -> float | None:
         columns[b] = columns.get(b, Fraction(0)) + weight
     by_chance = sum((rows[label] * columns.get(label, Fraction(0)) for label in rows), Fraction(0)) / total**2
     return _beyond_chance(_same(table) / total, by_chance)
+
+
+def pairwise_agreement(ratings: Ratings) -> float | None:
+    """Percent agreement as a rate, the mean over all pairs of raters who rated an item in common; None without such a pair.
+
+    A pair counts once, however many items it has in common; where everybody rated everything the share of agreeing pairs
+    of ratings is the same figure. Raises ValueError where rows are of different lengths.
+    """
+    shares: list[Fraction] = []
+    for a, b in combinations(zip(*ratings, strict=True), 2):
+        common = [one == other for one, other in zip(a, b, strict=True) if one is not None and other is not None]
+        shares += [Fraction(sum(common), len(common))] if common else []
+    return float(sum(shares, Fraction(0)) / len(shares)) if shares else None
+
+
+def unanimous_share(ratings: Ratings) -> float | None:
+    """The share, in 0–1, of the items with at least two ratings whose ratings are all the same; None without such items."""
+    rated = [[label for label in row if label is not None] for row in ratings]
+    same = [len(set(row)) == 1 for row in rated if len(row) > 1]
+    return sum(same) / len(same) if same else None
 
 
 def fleiss_kappa(ratings: Ratings) -> float | None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sandbox.comparing.agreement import Pair, agreement, cohen_kappa, krippendorff_alpha
-from sandbox.judging.human_labels import SCALES
-from sandbox.judging.sheet import KINDS, Judgement, Kind, judgements, labels_of, sentence_of
+from sandbox.judging.human_labels import FAIL, PASS, SCALES
+from sandbox.judging.sheet import KINDS, Judgement, Kind, judgements, labels_of, one_verdict_texts, sentence_of
 from sandbox.record import Record
 from sandbox.rescore import evidence_of
 from sandbox.statistics import Cluster, Plan, cluster_bootstrap
@@ -22,11 +22,23 @@ Session = tuple[str, int]
 """Sample id and repeat."""
 
 
+class PassingAgreement(Figures):
+    """Two judges on whether answers pass, over the judgements that both judged; figures as in `KindAgreement`.
+
+    `confusion`: what A said → what B said → how many (`pass`, `fail`).
+    """
+
+    agreement: float
+    interval: tuple[float, float]
+    kappa: float | None
+    confusion: dict[str, dict[str, int]]
+
+
 class KindAgreement(Figures):
     """Two judges on one kind of judgement. `judged`: by both; `only_a`, `only_b`: by that one alone, the other gave none.
 
-    `agreement` is a rate in 0–1 with its interval by question; κ and α (ordinal for support) are None where only one
-    label occurs. `confusion`: A's label → B's label → how many.
+    `agreement` is a rate in 0–1 with its interval by question; κ and α (ordinal for support and safety) are None where
+    only one label occurs. `confusion`: A's label → B's label → how many. `passing`: None where labels decide no such thing.
     """
 
     judged: int
@@ -37,6 +49,7 @@ class KindAgreement(Figures):
     kappa: float | None
     alpha: float | None
     confusion: dict[str, dict[str, int]]
+    passing: PassingAgreement | None = None
 
 
 class Disagreement(Figures):
@@ -73,6 +86,7 @@ class Judged:
 
     answers: dict[Session, bytes] = field(default_factory=dict[Session, bytes])
     labels: dict[Session, dict[str, str]] = field(default_factory=dict[Session, dict[str, str]])
+    passing: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def add(self, record: Record) -> None:
         """Take one record; one without an answer has nothing that was judged."""
@@ -80,6 +94,7 @@ class Judged:
             return
         session = (record.sample_id, record.repeat)
         self.answers[session] = _answer_sha256(record)
+        self.passing |= {judgement.place: judgement.passing for judgement in judgements(record) if judgement.passing}
         self.labels[session] = {
             judgement.place: judgement.verdict.label
             for judgement in judgements(record)
@@ -104,7 +119,9 @@ def judge_agreement(a: Judged, b: Judged, plan: Plan | None = None) -> JudgeAgre
         ours, theirs = a.labels[session], b.labels[session]
         for place in sorted(ours.keys() | theirs.keys()):
             kind = _kind_of(place)
-            kinds.setdefault(kind, _Kind()).add(session[0], ours.get(place), theirs.get(place))
+            kinds.setdefault(kind, _Kind()).add(
+                session[0], ours.get(place), theirs.get(place), a.passing.get(place, ())
+            )
     return JudgeAgreement(
         answers=len(both),
         answers_digest=f"sha256:{total.hexdigest()}",
@@ -173,6 +190,7 @@ def _answer_sha256(record: Record) -> bytes:
     evidence = evidence_of(record)
     parts = [record.sample_id, str(record.repeat), record.question, record.reference or "", record.dialect]
     parts += [record.answer or "", *(f"{number}\0{evidence[number] or ''}" for number in sorted(evidence))]
+    parts += one_verdict_texts(record)
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -186,9 +204,42 @@ def _kind_of(place: str) -> Kind:
 
 
 def _apart(kind: Kind, a: str, b: str) -> int:
-    """How many steps two labels stand apart: full and none two, all others one."""
+    """How many steps two labels stand apart on their scale (full and none two); one where there is no scale."""
     scale = SCALES[kind]
     return abs(scale.index(a) - scale.index(b)) if scale is not None and {a, b} <= set(scale) else int(a != b)
+
+
+def _verdict(label: str, passing: tuple[str, ...]) -> str:
+    return PASS if label in passing else FAIL
+
+
+def _clusters(same: Counter[str], n: Counter[str]) -> list[Cluster]:
+    return [Cluster(float(same[question]), n[question]) for question in sorted(n)]
+
+
+@dataclass(slots=True)
+class _Passing:
+    """The judgements that decide whether an answer passes."""
+
+    pairs: Counter[Pair] = field(default_factory=Counter[Pair])
+    same: Counter[str] = field(default_factory=Counter[str])
+    n: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, question: str, pair: Pair) -> None:
+        self.pairs[pair] += 1
+        self.same[question] += pair[0] == pair[1]
+        self.n[question] += 1
+
+    def figures(self, plan: Plan) -> PassingAgreement | None:
+        if not self.n:
+            return None
+        interval = cluster_bootstrap(_clusters(self.same, self.n), plan)
+        return PassingAgreement(
+            agreement=self.same.total() / self.n.total(),
+            interval=(interval.low, interval.high),
+            kappa=cohen_kappa(self.pairs.elements()),
+            confusion={a: {b: self.pairs[a, b] for b in (PASS, FAIL)} for a in (PASS, FAIL)},
+        )
 
 
 @dataclass(slots=True)
@@ -198,20 +249,22 @@ class _Kind:
     n: Counter[str] = field(default_factory=Counter[str])
     only_a: int = 0
     only_b: int = 0
+    passing: _Passing = field(default_factory=_Passing)
 
-    def add(self, question: str, a: str | None, b: str | None) -> None:
+    def add(self, question: str, a: str | None, b: str | None, passing: tuple[str, ...]) -> None:
         if a is not None and b is not None:
             self.pairs[a, b] += 1
             self.same[question] += a == b
             self.n[question] += 1
+            if passing:
+                self.passing.add(question, (_verdict(a, passing), _verdict(b, passing)))
         else:
             self.only_a += a is not None
             self.only_b += b is not None
 
     def figures(self, kind: Kind, plan: Plan) -> KindAgreement:
         pairs = list(self.pairs.elements())
-        clusters = [Cluster(float(self.same[question]), self.n[question]) for question in sorted(self.n)]
-        interval = cluster_bootstrap(clusters, plan) if clusters else None
+        interval = cluster_bootstrap(_clusters(self.same, self.n), plan) if self.n else None
         return KindAgreement(
             judged=len(pairs),
             only_a=self.only_a,
@@ -221,4 +274,5 @@ class _Kind:
             kappa=cohen_kappa(pairs),
             alpha=krippendorff_alpha(pairs, SCALES[kind]),
             confusion={a: {b: self.pairs[a, b] for b in labels_of(kind)} for a in labels_of(kind)},
+            passing=self.passing.figures(plan),
         )

@@ -11,8 +11,8 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,8 +23,11 @@ from sandbox.comparing.agreement import (
     agreement_of,
     cohen_kappa,
     cohen_kappa_of,
+    fleiss_kappa,
     krippendorff_alpha,
     majority,
+    pairwise_agreement,
+    unanimous_share,
 )
 from sandbox.judging.sheet import KINDS, Judgement, Kind, Population, labels_of
 from sandbox.judging.sheet_file import Label
@@ -34,11 +37,14 @@ from sandbox.statistics import Cluster, Plan, cluster_bootstrap
 from tools.tool import SetupError
 
 HUMAN_LABELS = "human_labels.jsonl"
+PASS, FAIL = "pass", "fail"
 SCALES: Mapping[Kind, tuple[str, ...] | None] = {
     "support": ("none", "partial", "full"),
     "relevance": None,
     "need": None,
     "consistency": None,
+    "criterion": None,
+    "safety": ("1", "2", "3", "4", "5"),
 }
 """The order of labels that have one (α is then ordinal)."""
 
@@ -71,15 +77,23 @@ class RaterAgreement(Figures):
 
 
 class BetweenRaters(Figures):
-    """People among themselves: over judgements that at least two of them labelled. `agreement`: of all pairs of them."""
+    """People among themselves, over the judgements that at least two of them labelled.
+
+    `agreement`: the mean over pairs of people of how often the two agree. `unanimous`: the share of judgements on which
+    all who labelled them agree. `fleiss`: None unless all judgements have the same number of labels. `alpha`: ordinal
+    where the labels have an order. Both are None where only one label occurs.
+    """
 
     judgements: int
+    raters: int
     agreement: float | None
+    unanimous: float | None
+    fleiss: float | None
     alpha: float | None
 
 
-class KindAgreement(Figures):
-    """People (the majority, where several labelled the same) against the judge, for one kind of judgement.
+class LabelAgreement(Figures):
+    """People (the majority, where several labelled the same) against the judge.
 
     `labelled`: judgements with a human label; `ties`: those of them without a majority, left out. `interval`: of the
     plain agreement, drawing whole questions. `agreement_in_run`, `kappa_in_run`: weighted to the run's own share of each
@@ -96,51 +110,64 @@ class KindAgreement(Figures):
     agreement_in_run: float | None
     kappa_in_run: float | None
     confusion: dict[str, dict[str, int]]
-    verdicts_in_run: dict[str, int]
     raters: dict[str, RaterAgreement]
     between_raters: BetweenRaters | None
 
 
-def check_labels(labels: Iterable[Label], known: Mapping[str, Judgement], sheet: Path, rater: str) -> list[HumanLabel]:
-    """The labelled rows, sorted by key; rows with an empty label are passed over.
+class KindAgreement(LabelAgreement):
+    """One kind of judgement. `passing`: the same on whether the answer passes, each label read by what its judgement says.
 
+    Of a judgement on which people have no majority among the labels they may well have one on that question, and the
+    other way round. None for kinds that decide no such thing.
+    """
+
+    verdicts_in_run: dict[str, int]
+    passing: LabelAgreement | None = None
+
+
+def check_labels(labels: Iterable[Label], known: Mapping[str, Judgement], sheet: Path, rater: str) -> list[HumanLabel]:
+    """The labelled rows, sorted by rater and key; rows with an empty label are passed over.
+
+    A label belongs to the person whom its column names; that of `label` to `rater`, that of `label_2` to `rater`-2.
     Full-width letters and capitals are read as what they mean. Raises SetupError, with the row, for a label that the
     kind does not have, a key that the run does not have, and a judgement labelled twice.
     """
-    found: dict[str, HumanLabel] = {}
-    rows: dict[str, int] = {}
+    found: dict[tuple[str, str], HumanLabel] = {}
+    rows: dict[tuple[str, str], int] = {}
     for given in labels:
         if not given.label:
             continue
         where = f"{sheet}, row {given.row}"
+        who = given.rater or (f"{rater}-{given.column}" if given.column else rater)
         judgement = known.get(given.key)
         if judgement is None:
             raise SetupError(
                 f"{where}: the run has no judgement {one_line(given.key, 80)!r}: the sheet was exported from another "
                 "run, or from this one before its answers or evidence changed"
             )
-        if given.key in found:
-            raise SetupError(f"{where}: {one_line(given.key, 80)!r} is labelled in row {rows[given.key]} already")
+        place = (who, given.key)
+        if place in found:
+            raise SetupError(f"{where}: {one_line(given.key, 80)!r} is labelled in row {rows[place]} already")
         allowed = labels_of(judgement.kind)
         label = unicodedata.normalize("NFKC", given.label).casefold().strip()
         if label not in allowed:
             raise SetupError(
                 f"{where}: {one_line(given.label, 40)!r} is no label of {judgement.kind}; allowed: {', '.join(allowed)}"
             )
-        rows[given.key] = given.row
-        found[given.key] = HumanLabel(
+        rows[place] = given.row
+        found[place] = HumanLabel(
             key=given.key,
             kind=judgement.kind,
             sample_id=judgement.sample_id,
             repeat=judgement.repeat,
-            rater=rater,
+            rater=who,
             label=label,
             judge=judgement.verdict.label,
             note=given.note,
         )
     if not found:
         raise SetupError(f"{sheet} holds no label: fill in the column 'label'")
-    return [found[key] for key in sorted(found)]
+    return [found[place] for place in sorted(found)]
 
 
 def read_human_labels(folder: Path) -> list[HumanLabel]:
@@ -189,6 +216,27 @@ def _kept_label(line: bytes, where: str) -> HumanLabel:
         raise SetupError(f"{where} cannot be read: {error.errors()[0]['msg']}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What people said of one judgement and what the judge did, both as they are compared.
+
+    `stratum`: the judge's label, by which rows are drawn. `people`: label by rater.
+    """
+
+    question: str
+    people: Mapping[str, str]
+    judge: str
+    stratum: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of the labels: which there are, and in what order they stand, if in any."""
+
+    labels: tuple[str, ...]
+    scale: tuple[str, ...] | None = None
+
+
 def _kind_agreement(
     kind: Kind,
     given: Mapping[str, Mapping[str, str]],
@@ -196,71 +244,95 @@ def _kind_agreement(
     in_run: Mapping[str, int],
     plan: Plan,
 ) -> KindAgreement:
-    decided = {key: label for key in sorted(given) if (label := majority(given[key].values())) is not None}
-    pairs = {key: (label, known[key].verdict.label or "") for key, label in decided.items()}
-    confusion = Counter(pairs.values())
-    weighted = _weighted(confusion, in_run)
-    clusters = _clusters(pairs, known)
-    interval = cluster_bootstrap(clusters, plan) if clusters else None
-    return KindAgreement(
-        labelled=len(given),
-        ties=len(given) - len(decided),
-        agreement=agreement(pairs.values()),
-        interval=(interval.low, interval.high) if interval else None,
-        kappa=cohen_kappa(pairs.values()),
-        alpha=krippendorff_alpha(list(pairs.values()), SCALES[kind]),
-        agreement_in_run=agreement_of(weighted) if weighted else None,
-        kappa_in_run=cohen_kappa_of(weighted) if weighted else None,
-        confusion=_nested(kind, confusion),
-        verdicts_in_run=dict(in_run),
-        raters=_raters(given, known),
-        between_raters=_between(kind, given),
+    judged = [(known[key], given[key]) for key in sorted(given)]
+    rows = [_Given(one.sample_id, people, one.verdict.label or "", one.verdict.label or "") for one, people in judged]
+    on_labels = _label_agreement(rows, _Question(labels_of(kind), SCALES[kind]), in_run, plan)
+    passing = [_as_passing(one, row) for (one, _), row in zip(judged, rows, strict=True) if one.passing]
+    on_passing = _label_agreement(passing, _Question((PASS, FAIL)), in_run, plan) if passing else None
+    return KindAgreement.model_validate(
+        {**on_labels.model_dump(), "verdicts_in_run": dict(in_run), "passing": on_passing}
     )
 
 
-def _weighted(confusion: Mapping[Pair, int], in_run: Mapping[str, int]) -> Mapping[Pair, Fraction] | None:
-    """Each cell weighed by how many verdicts of the run one labelled verdict of that label stands for."""
-    labelled: Counter[str] = Counter()
-    for (_, judge), n in confusion.items():
-        labelled[judge] += n
+def _as_passing(judgement: Judgement, row: _Given) -> _Given:
+    def worth(label: str) -> str:
+        return PASS if label in judgement.passing else FAIL
+
+    people = {rater: worth(label) for rater, label in row.people.items()}
+    return replace(row, people=people, judge=worth(row.judge))
+
+
+def _label_agreement(
+    rows: Sequence[_Given], question: _Question, in_run: Mapping[str, int], plan: Plan
+) -> LabelAgreement:
+    majorities = [(row, majority(row.people.values())) for row in rows]
+    decided = [(row, label) for row, label in majorities if label is not None]
+    pairs = [(label, row.judge) for row, label in decided]
+    weighted = _weighted([(pair, row.stratum) for pair, (row, _) in zip(pairs, decided, strict=True)], in_run)
+    clusters = _clusters(decided)
+    interval = cluster_bootstrap(clusters, plan) if clusters else None
+    return LabelAgreement(
+        labelled=len(rows),
+        ties=len(rows) - len(decided),
+        agreement=agreement(pairs),
+        interval=(interval.low, interval.high) if interval else None,
+        kappa=cohen_kappa(pairs),
+        alpha=krippendorff_alpha(pairs, question.scale),
+        agreement_in_run=agreement_of(weighted) if weighted else None,
+        kappa_in_run=cohen_kappa_of(weighted) if weighted else None,
+        confusion=_nested(question.labels, Counter(pairs)),
+        raters=_raters(rows),
+        between_raters=_between(rows, question.scale),
+    )
+
+
+def _weighted(drawn: Sequence[tuple[Pair, str]], in_run: Mapping[str, int]) -> Mapping[Pair, Fraction] | None:
+    """Each pair weighed by how many verdicts of the run one labelled verdict of that label stands for."""
+    labelled = Counter(stratum for _, stratum in drawn)
     if any(n and not labelled[label] for label, n in in_run.items()):
         return None
-    return {
-        (human, judge): Fraction(n * in_run.get(judge, 0), labelled[judge]) for (human, judge), n in confusion.items()
-    }
+    table: dict[Pair, Fraction] = {}
+    for pair, stratum in drawn:
+        table[pair] = table.get(pair, Fraction(0)) + Fraction(in_run.get(stratum, 0), labelled[stratum])
+    return table
 
 
-def _clusters(pairs: Mapping[str, Pair], known: Mapping[str, Judgement]) -> list[Cluster]:
+def _clusters(decided: Sequence[tuple[_Given, str]]) -> list[Cluster]:
     same: Counter[str] = Counter()
     n: Counter[str] = Counter()
-    for key, (human, judge) in pairs.items():
-        same[known[key].sample_id] += human == judge
-        n[known[key].sample_id] += 1
-    return [Cluster(float(same[sample]), n[sample]) for sample in sorted(n)]
+    for row, label in decided:
+        same[row.question] += label == row.judge
+        n[row.question] += 1
+    return [Cluster(float(same[question]), n[question]) for question in sorted(n)]
 
 
-def _nested(kind: Kind, confusion: Mapping[Pair, int]) -> dict[str, dict[str, int]]:
-    labels = labels_of(kind)
+def _nested(labels: Sequence[str], confusion: Mapping[Pair, int]) -> dict[str, dict[str, int]]:
     return {human: {judge: confusion.get((human, judge), 0) for judge in labels} for human in labels}
 
 
-def _raters(given: Mapping[str, Mapping[str, str]], known: Mapping[str, Judgement]) -> dict[str, RaterAgreement]:
+def _raters(rows: Sequence[_Given]) -> dict[str, RaterAgreement]:
     pairs: dict[str, list[Pair]] = {}
-    for key in sorted(given):
-        for rater, label in given[key].items():
-            pairs.setdefault(rater, []).append((label, known[key].verdict.label or ""))
+    for row in rows:
+        for rater, label in row.people.items():
+            pairs.setdefault(rater, []).append((label, row.judge))
     return {
         rater: RaterAgreement(labels=len(own), agreement=agreement(own), kappa=cohen_kappa(own))
         for rater, own in sorted(pairs.items())
     }
 
 
-def _between(kind: Kind, given: Mapping[str, Mapping[str, str]]) -> BetweenRaters | None:
-    rows = [list(labels.values()) for labels in given.values() if len(labels) > 1]
-    if not rows:
+def _between(rows: Sequence[_Given], scale: Sequence[str] | None) -> BetweenRaters | None:
+    shared = [row.people for row in rows if len(row.people) > 1]
+    if not shared:
         return None
+    raters = sorted({rater for people in shared for rater in people})
+    ratings = [[people.get(rater) for rater in raters] for people in shared]
+    given = [list(people.values()) for people in shared]
     return BetweenRaters(
-        judgements=len(rows),
-        agreement=agreement(pair for row in rows for pair in combinations(row, 2)),
-        alpha=krippendorff_alpha(rows, SCALES[kind]),
+        judgements=len(shared),
+        raters=len(raters),
+        agreement=pairwise_agreement(ratings),
+        unanimous=unanimous_share(ratings),
+        fleiss=fleiss_kappa(given) if len({len(row) for row in given}) == 1 else None,
+        alpha=krippendorff_alpha(ratings, scale),
     )

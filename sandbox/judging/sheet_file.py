@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +19,12 @@ from sandbox.judging.sheet import SheetRow, labels_of
 from sandbox.reports.untrusted import one_line
 from tools.tool import SetupError
 
-COLUMNS = ("key", "kind", "task", "question", "reference", "answer", "sentence", "evidence", "allowed", "label", "note")
+TEXTS = ("question", "reference", "criterion", "answer", "dialogue", "sentence", "evidence")
+"""Columns that stand in a sheet only where some row fills them."""
 JUDGE_COLUMNS = ("judge", "judge_reason")
-NEEDED = ("key", "label")
+LABEL = "label"
+LABEL_COLUMN = re.compile(r"label(?:_(?P<number>\d{1,3})| *: *(?P<name>.*\S))?", re.IGNORECASE)
+"""`label`, or one column for each person: `label_1`, `label:佐藤`."""
 MAX_CELL_CHARS = 30_000
 """Spreadsheet programs cut cells at 32,767 characters without a word."""
 FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -29,18 +34,32 @@ DELIMITERS = ",;\t"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One row that came back. `row` is its number as the spreadsheet shows it (the header is 1; JSON Lines: the line)."""
+    """One label that came back. `row` is its number as the spreadsheet shows it (the header is 1; JSON Lines: the line).
+
+    `column`: what follows `label` in the name of its column ("" for the only one). `rater`: the person whom the column
+    names, None where it names nobody.
+    """
 
     row: int
     key: str
     label: str
     note: str
+    column: str = ""
+    rater: str | None = None
 
 
-def write_sheet(path: Path, rows: Sequence[SheetRow], *, show_judge: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """What a new sheet has beside its rows: the judge's verdicts, and a column to be labelled for each of `n_raters`."""
+
+    show_judge: bool = False
+    n_raters: int = 1
+
+
+def write_sheet(path: Path, rows: Sequence[SheetRow], blank: Blank | None = None) -> None:
     """Write a new sheet, CSV unless `path` ends in .jsonl. Raises SetupError where a file is there already."""
-    columns = [*COLUMNS, *(JUDGE_COLUMNS if show_judge else ())]
     cells = [_cells(row) for row in rows]
+    columns = columns_of(cells, blank or Blank())
     is_jsonl = path.suffix.lower() == ".jsonl"
     content = _as_jsonl(columns, cells) if is_jsonl else _as_csv(columns, cells)
     try:
@@ -66,6 +85,15 @@ def read_sheet(path: Path) -> list[Label]:
     return list(_csv_rows(content, path))
 
 
+def columns_of(cells: Sequence[Mapping[str, str]], blank: Blank) -> list[str]:
+    """The columns of a sheet with these cells, in order."""
+    texts = [name for name in TEXTS if any(row[name] for row in cells)]
+    many = blank.n_raters > 1
+    labels = [f"{LABEL}_{number}" for number in range(1, blank.n_raters + 1)] if many else [LABEL]
+    judge = JUDGE_COLUMNS if blank.show_judge else ()
+    return ["key", "kind", "task", *texts, "allowed", *labels, "note", *judge]
+
+
 def _cells(row: SheetRow) -> Mapping[str, str]:
     return {
         "key": row.key,
@@ -73,11 +101,12 @@ def _cells(row: SheetRow) -> Mapping[str, str]:
         "task": row.task,
         "question": row.question,
         "reference": row.reference,
+        "criterion": row.criterion,
         "answer": row.answer,
+        "dialogue": row.dialogue,
         "sentence": row.sentence,
         "evidence": row.evidence,
         "allowed": " / ".join(labels_of(row.kind)),
-        "label": "",
         "note": "",
         "judge": row.judgement.verdict.label or "",
         "judge_reason": row.judgement.verdict.reason,
@@ -85,7 +114,7 @@ def _cells(row: SheetRow) -> Mapping[str, str]:
 
 
 def _as_jsonl(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    lines = [json.dumps({name: row[name] for name in columns}, ensure_ascii=False) for row in rows]
+    lines = [json.dumps({name: row.get(name, "") for name in columns}, ensure_ascii=False) for row in rows]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -94,7 +123,7 @@ def _as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     writer = csv.writer(buffer)
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_cell(row[name]) for name in columns])
+        writer.writerow([_cell(row.get(name, "")) for name in columns])
     return buffer.getvalue()
 
 
@@ -119,17 +148,21 @@ def _csv_rows(content: str, path: Path) -> Iterator[Label]:
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
     try:
         first: list[str] = next(reader, list[str]())
-        header = [name.strip().lower() for name in first]
-        missing = [name for name in NEEDED if name not in header]
+        header = [_column(name) for name in first]
+        missing = [name for name in ("key",) if name not in header]
+        missing += [] if any(LABEL_COLUMN.fullmatch(name) for name in header) else [LABEL]
         if missing:
             raise SetupError(
                 f"the sheet {path} has no column {' and no '.join(missing)}; its first row reads: "
                 f"{one_line(', '.join(header), 200) or '(nothing)'}"
             )
+        twice = next((name for name in header if LABEL_COLUMN.fullmatch(name) and header.count(name) > 1), None)
+        if twice is not None:
+            raise SetupError(f"the sheet {path} has the column {one_line(twice, 60)} twice: name each person once")
         for number, cells in enumerate(reader, 2):
             row = dict(zip(header, cells, strict=False))
             if any(cell.strip() for cell in cells):
-                yield _label(number, row, path)
+                yield from _labels(number, row, path)
     except csv.Error as error:
         raise SetupError(f"the sheet {path} cannot be read near line {reader.line_num}: {error}") from error
 
@@ -141,11 +174,26 @@ def _jsonl_rows(content: str, path: Path) -> Iterator[Label]:
         row = mapping(parsed(line))
         if "key" not in row:
             raise SetupError(f"the sheet {path}, row {number}: not a JSON object with a key")
-        yield _label(number, {name: text(row.get(name)) or "" for name in ("key", "label", "note")}, path)
+        cells = {_column(name): text(value) or "" for name, value in row.items()}
+        yield from _labels(number, cells, path)
 
 
-def _label(number: int, row: Mapping[str, str], path: Path) -> Label:
+def _column(name: str) -> str:
+    """A column's name as it is looked up; of `label:NAME` the person's name stays as it is."""
+    found = LABEL_COLUMN.fullmatch(unicodedata.normalize("NFKC", name).strip())
+    if found is not None and found["name"]:
+        return f"{LABEL}:{found['name']}"
+    return name.strip().lower()
+
+
+def _labels(number: int, row: Mapping[str, str], path: Path) -> Iterator[Label]:
+    """One for each label column, filled or not; a JSON row without any counts as one that is empty."""
     key = row.get("key", "").strip()
     if not key:
         raise SetupError(f"the sheet {path}, row {number}: the key is empty; keys must stay as they were exported")
-    return Label(number, key, row.get("label", "").strip(), row.get("note", "").strip())
+    note = row.get("note", "").strip()
+    columns = [found for name in row if (found := LABEL_COLUMN.fullmatch(name)) is not None]
+    for found in columns:
+        yield Label(number, key, row[found[0]].strip(), note, found["number"] or found["name"] or "", found["name"])
+    if not columns:
+        yield Label(number, key, "", note)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sandbox.comparing.judge_agreement import Disagreement, JudgeAgreement
 from sandbox.reports.figure_table import figure_table
-from sandbox.reports.judges import coefficient
+from sandbox.reports.judges import ORDINAL, PASSING, coefficient
 from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
 
@@ -28,6 +28,11 @@ def agreement_text(made: JudgeAgreement) -> RenderableType:
         interval = NOTHING if found.interval is None else f"{percent(found.interval[0])}–{percent(found.interval[1])}"
         cells = (str(found.judged), percent(found.agreement), interval, coefficient(found.kappa))
         figures.add_row(kind, *cells, coefficient(found.alpha), str(found.only_a), str(found.only_b))
+        if found.passing is not None:
+            low, high = found.passing.interval
+            rates = (percent(found.passing.agreement), f"{percent(low)}–{percent(high)}")
+            ends = (coefficient(found.passing.kappa), NOTHING, NOTHING, NOTHING)
+            figures.add_row(f"{kind}: {PASSING}", str(found.judged), *rates, *ends)
     parts.append(figures)
     for kind, found in made.kinds.items():
         if found.agreement is not None and found.agreement < 1:
@@ -35,7 +40,7 @@ def agreement_text(made: JudgeAgreement) -> RenderableType:
             for label, row in found.confusion.items():
                 table.add_row(label, *(str(n) for n in row.values()))
             parts += ["", table]
-    note = "κ: Cohen. α: Krippendorff, ordinal for support. A dash: only one label occurs. Intervals by question."
+    note = f"κ: Cohen. α: Krippendorff, ordinal for {ORDINAL}. A dash: only one label occurs. Intervals by question."
     return Group(*parts, "", Text(note))
 
 

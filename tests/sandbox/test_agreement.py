@@ -16,6 +16,8 @@ from sandbox.comparing.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
     majority,
+    pairwise_agreement,
+    unanimous_share,
 )
 
 LABELS = ("full", "partial", "none")
@@ -104,3 +106,16 @@ def test_full_agreement_on_several_labels_is_1(labels: list[str]) -> None:
     pairs = [(label, label) for label in labels]
     assert (agreement(pairs), cohen_kappa(pairs), fleiss_kappa(pairs)) == (1.0, 1.0, 1.0)
     assert (krippendorff_alpha(pairs), krippendorff_alpha(pairs, LABELS)) == (1.0, 1.0)
+
+
+def test_every_pair_of_raters_weighs_the_same_however_much_they_share() -> None:
+    rows: list[list[str | None]] = [["yes", "yes", None], ["yes", "yes", None], ["no", "no", None], ["yes", "no", "no"]]
+    # The first two agree on 3 of 4, the first and third on 0 of 1, the second and third on 1 of 1.
+    assert pairwise_agreement(rows) == pytest.approx((3 / 4 + 0 + 1) / 3)
+    assert unanimous_share(rows) == 3 / 4
+
+
+def test_who_shares_nothing_has_no_agreement() -> None:
+    assert pairwise_agreement([["yes", None], [None, "no"]]) is None
+    assert pairwise_agreement([]) is None
+    assert unanimous_share([["yes", None]]) is None

@@ -16,7 +16,7 @@ from sandbox.comparing.agreement import cohen_kappa_of
 from sandbox.folder.store import RECORDS, read_records
 from sandbox.judging.human_labels import HUMAN_LABELS, HumanLabel, human_agreement, read_human_labels
 from sandbox.judging.sheet import Draw, Judgement, Population, draw_places, judgements, sheet_rows
-from sandbox.judging.sheet_file import COLUMNS, write_sheet
+from sandbox.judging.sheet_file import write_sheet
 from sandbox.record import PageRow, PieceRow, Record, UnitRow, VerdictRow
 
 Fill = Callable[[dict[str, str]], str]
@@ -56,7 +56,9 @@ def test_a_row_holds_what_the_judge_read_and_nothing_of_what_it_said(exported: P
         "support|tmg-0001|r0|s0", "support|tmg-0001|r0|s1", "relevance|tmg-0001|r0|s0|n1",
         "relevance|tmg-0001|r0|s1|n2", "need|tmg-0001|r0|s2", "consistency|tmg-0001|r0", "consistency|tmg-0004|r0",
     ]  # fmt: skip
-    assert list(rows[0]) == list(COLUMNS)
+    assert list(rows[0]) == [
+        "key", "kind", "task", "question", "reference", "answer", "sentence", "evidence", "allowed", "label", "note",
+    ]  # fmt: skip
     second = rows[1]
     assert second | {"key": "", "task": ""} == {
         "key": "",
@@ -120,7 +122,7 @@ def test_page_text_is_never_a_formula(tmp_path: Path) -> None:
         units=(UnitRow(kind="support", sentences=(0,), verdict=VerdictRow(label="full")),),
     )
     draw = Draw()
-    write_sheet(tmp_path / "s.csv", sheet_rows([record], draw_places([record], draw), draw), show_judge=False)
+    write_sheet(tmp_path / "s.csv", sheet_rows([record], draw_places([record], draw), draw))
     cells = [cell for row in rows_of(tmp_path / "s.csv") for cell in row.values()]
     assert '\'=HYPERLINK("http://x","押す")' in cells
     assert {"'@SUM(A1)", "'＝1"} <= set(cells)
@@ -195,8 +197,8 @@ Who                      kind  labels  agree %     κ
 佐藤 and the judge  relevance       2     50.0  0.00
 佐藤 and the judge       need       1    100.0     –
 
-κ: Cohen. α: Krippendorff, ordinal for support. A dash: the labels at hand
-cannot tell.
+κ: Cohen. α: Krippendorff, ordinal for support and safety. A dash: the labels at
+hand cannot tell.
 In the run: weighted to how often the run has each verdict; the sheet draws rare
 ones as often.
 The judge contradicted itself in 0 of 1 single citations (supports, yet not
@@ -308,7 +310,10 @@ def test_a_run_without_verdicts_has_nothing_to_label(
     assert sheet("export", empty_run, "--out", tmp_path / "s.csv") == 2
     assert "there is nothing to label" in capsys.readouterr().err
     assert sheet("export", empty_run, "--out", tmp_path / "s.csv", "--kind", "tone") == 2
-    assert "there is no kind 'tone'; the kinds are: support, relevance, need, consistency" in capsys.readouterr().err
+    assert (
+        "there is no kind 'tone'; the kinds are: support, relevance, need, consistency, criterion, safety"
+        in capsys.readouterr().err
+    )
 
 
 def test_raters_stay_side_by_side_and_the_majority_meets_the_judge(
@@ -321,7 +326,9 @@ def test_raters_stay_side_by_side_and_the_majority_meets_the_judge(
     assert made["raters"] == ["a", "b", "c"]
     relevance = made["kinds"]["relevance"]
     assert (relevance["labelled"], relevance["ties"], relevance["agreement"]) == (2, 0, 0.5)
-    assert relevance["between_raters"] == {"judgements": 2, "agreement": 1.0, "alpha": None}
+    assert relevance["between_raters"] == {
+        "judgements": 2, "raters": 3, "agreement": 1.0, "unanimous": 1.0, "fleiss": None, "alpha": None,
+    }  # fmt: skip
     assert len(read_human_labels(stored_run)) == 6
 
 
