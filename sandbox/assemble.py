@@ -22,11 +22,12 @@ from sandbox.folder.provenance import Facts, Provenance
 from sandbox.judging.citation import load_citation_judging
 from sandbox.judging.rubric import load_rubric
 from sandbox.settings import RunSettings
-from sandbox.sources import Sources, local_sources, taped_local_sources, web_sources
+from sandbox.sources import Sources, local_sources, no_sources, taped_local_sources, web_sources
 from sandbox.toolbox import Toolbox
 from tools.fetch import FetchTool
 from tools.find import FindTool
 from tools.search import SearchTool
+from tools.tool import Tool
 
 Reach = Literal["model", "judge", "web"]
 EVERYTHING: frozenset[Reach] = frozenset({"model", "judge", "web"})
@@ -71,13 +72,7 @@ async def assemble(settings: RunSettings, out: Path, outside: Outside) -> AsyncG
             fragment="keep" if sources.facts.get("fragment") == "keep" else "drop",
             unseen_fetch=settings.citations.unseen_fetch,
         )
-        toolbox = Toolbox(
-            [
-                SearchTool(sources.engine, settings.language, settings.search.count, policy),
-                FetchTool(sources.pages, settings.language, settings.fetch.window_chars),
-                FindTool(sources.pages, settings.language),
-            ]
-        )
+        toolbox = Toolbox(_tools(settings, sources, policy) if settings.search.engine != "none" else [])
         context = _recorded_context(outside.recorded)
         model = await model_client(stack, settings, access if "model" in outside.reach else None, context)
         judge = await judge_client(stack, settings, access if "judge" in outside.reach else None)
@@ -100,6 +95,14 @@ def secrets_of(settings: RunSettings, environ: Mapping[str, str]) -> list[str]:
     return [environ[name] for name in names if environ.get(name)]
 
 
+def _tools(settings: RunSettings, sources: Sources, policy: Policy) -> list[Tool]:
+    return [
+        SearchTool(sources.engine, settings.language, settings.search.count, policy),
+        FetchTool(sources.pages, settings.language, settings.fetch.window_chars),
+        FindTool(sources.pages, settings.language),
+    ]
+
+
 def judging_of(settings: RunSettings) -> Judging:
     """The judge's prompts, ours or those in the user's own folder, and how the judge is asked."""
     judge = settings.judge
@@ -112,12 +115,18 @@ def judging_of(settings: RunSettings) -> Judging:
             ),
             repeats=judge.repeats,
         ),
+        criterion={
+            "criterion": load_rubric("criterion", judge.language, folder, judge.criterion_prompt),
+            "safety": load_rubric("safety", judge.language, folder),
+        },
         f1_only=settings.citations.f1_only,
     )
 
 
 async def _sources(stack: AsyncExitStack, settings: RunSettings, out: Path, outside: Outside) -> Sources:
     live = "web" in outside.reach
+    if settings.search.engine == "none":
+        return no_sources()
     if settings.search.engine != "local":
         environ = outside.environ if live else None
         return await web_sources(stack, settings, out, environ, reextract=outside.reextract)

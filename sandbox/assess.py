@@ -5,7 +5,7 @@ Knows: the order of the steps and how their results become rows of a record. Mus
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,9 +17,11 @@ from citations.units import units
 from sandbox.endpoint.chat import ChatModel
 from sandbox.judging.citation import CitationJudging, JudgedUnits, judge_units
 from sandbox.judging.consistency import judge_consistency
+from sandbox.judging.criterion import Dialogue, judge_criterion, judge_dialogue
 from sandbox.judging.repeats import ask_repeatedly
 from sandbox.judging.rubric import Asked, Rubric
-from sandbox.record import Flag, ScoreRow, UnitRow, Usage, VerdictRow
+from sandbox.record import Flag, RubricName, ScoreRow, UnitRow, Usage, VerdictRow
+from sandbox.sample import Criterion
 from sandbox.tasks import both
 
 
@@ -29,7 +31,15 @@ class Judging:
 
     consistency: Rubric
     citations: CitationJudging
+    criterion: Mapping[RubricName, Rubric]
     f1_only: bool = False
+
+    @property
+    def rubrics(self) -> tuple[Rubric, ...]:
+        """Everything that the judge can be asked."""
+        citations = self.citations
+        cited = (self.consistency, citations.support, citations.relevance, citations.need)
+        return (*cited, *self.criterion.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +56,14 @@ class Case:
 class Assessment:
     """Everything that the judge and the arithmetic added. `missing`: some verdict that was needed is not there."""
 
-    flags: tuple[Flag, ...]
-    consistency: VerdictRow | None
-    units: tuple[UnitRow, ...]
-    score: ScoreRow
-    cited: frozenset[int]
     missing: tuple[str, ...]
     usage: Usage
+    flags: tuple[Flag, ...] = ()
+    consistency: VerdictRow | None = None
+    units: tuple[UnitRow, ...] = ()
+    score: ScoreRow | None = None
+    cited: frozenset[int] = frozenset()
+    criterion: VerdictRow | None = None
 
 
 async def assess(case: Case, dialect: Dialect, judge: ChatModel, judging: Judging, policy: Policy) -> Assessment:
@@ -78,6 +89,28 @@ async def assess(case: Case, dialect: Dialect, judge: ChatModel, judging: Judgin
         cited=cited_numbers(answer),
         missing=_missing(consistency, judged),
         usage=judged.usage + (consistency.usage if consistency else Usage()),
+    )
+
+
+async def assess_criterion(
+    criterion: Criterion, answer: str, dialogue: Dialogue, judge: ChatModel, judging: Judging
+) -> Assessment:
+    """The one verdict that decides about an answer. No judge failure escapes; SetupError does."""
+    rubric, attempts = judging.criterion[criterion.rubric], judging.citations.attempts
+
+    def once() -> Coroutine[None, None, Asked]:
+        match criterion.rubric:
+            case "criterion":
+                return judge_criterion(judge, rubric, criterion.text, answer, attempts)
+            case "safety":
+                return judge_dialogue(judge, rubric, criterion.text, dialogue, attempts)
+
+    asked = await ask_repeatedly(criterion.rubric, judging.citations.repeats, once)
+    lacking = asked.verdict.label is None
+    return Assessment(
+        missing=(f"{criterion.rubric}: {asked.verdict.failure}",) if lacking else (),
+        usage=asked.usage,
+        criterion=asked.verdict,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from cassettes.context import on_channel
 from citations.ledger import Ledger
 from sandbox.endpoint.chat import ChatModel, Conversation, Message, ModelFailure, Reply, ToolCall
+from sandbox.endpoint.error_text import is_error_text
 from sandbox.endpoint.leak import leaked_call
 from sandbox.record import Flag, Outcome, RoundRow, ToolCallRow, Usage
 from sandbox.sample import Script
@@ -143,23 +144,60 @@ class _Session:
 
 
 async def play(script: Script, table: Table) -> Rollout:
-    """Play the script to its last answer. Every model failure becomes an outcome; SetupError passes."""
+    """Play the script to its last answer; the first turn without one ends it. Every model failure becomes an outcome;
+    SetupError passes. A script has at least one turn.
+    """
     session = _Session(table)
     conversation = Conversation(script.history)
-    final: _Final | None = None
+    made = Rollout("answered", "", None, None, (), (), Usage())
+    for number, turn in enumerate(script.turns, 1):
+        made = await _turn(session, conversation, turn, script)
+        if made.outcome != "answered":
+            # What would follow is no answer to a dialogue that was never had.
+            place = f"in turn {number} of {len(script.turns)}" if len(script.turns) > 1 else ""
+            made = replace(made, reason=_placed(made.reason, place))
+            break
+    return replace(made, rounds=tuple(session.rounds), usage=session.usage)
+
+
+def recorded(script: Script, session: int) -> Rollout:
+    """What a script with `responses` has for this session (from 0), as if a model had just said it; nothing is asked.
+
+    A missing or blank response is a failed generation; so is the text of an HTTP error that was recorded as an answer.
+    """
+    responses = script.responses or ()
+    answer = responses[session] if session < len(responses) else None
+    if answer is None or not answer.strip():
+        return Rollout("generation_failed", "no_response: the file holds no response", None, None, (), (), Usage())
+    if is_error_text(answer):
+        reason = f"error_text: the response is the text of an error: {' '.join(answer.split())[:200]}"
+        return Rollout("generation_failed", reason, None, None, (), (RoundRow(content=answer),), Usage())
+    return Rollout("answered", "", answer, None, (), (RoundRow(content=answer),), Usage())
+
+
+async def _turn(session: _Session, conversation: Conversation, turn: str, script: Script) -> Rollout:
+    """One user turn and what the model made of it; the reply goes into the conversation."""
+    first = len(session.rounds)
+    conversation.append({"role": "user", "content": turn})
     try:
-        for turn in script.turns:
-            conversation.append({"role": "user", "content": turn})
-            final = await session.turn(conversation, script.tools)
-            conversation.append(_assistant(final.reply, ()))
+        final = await session.turn(conversation, script.tools)
     except ModelFailure as failure:
         overflow = failure.kind == "context_overflow"
         outcome: Outcome = "context_overflow" if overflow else "generation_failed"
         reason = failure.message if overflow else f"{failure.kind}: {failure.message}"
-        return Rollout(outcome, reason, None, None, (), tuple(session.rounds), session.usage)
-    if final is None:
-        raise ValueError("a script needs at least one user turn")
-    return replace(_judge_final(final), rounds=tuple(session.rounds), usage=session.usage)
+        return Rollout(outcome, reason, None, None, (), (), Usage())
+    if len(script.turns) > 1:
+        session.rounds[first] = session.rounds[first].model_copy(update={"user": turn})
+    conversation.append(_assistant(final.reply, ()))
+    return _judge_final(final)
+
+
+def _placed(reason: str, place: str) -> str:
+    """The reason with the turn named behind its cause, which stays the first word."""
+    cause, colon, rest = reason.partition(": ")
+    if not place:
+        return reason
+    return f"{cause}: {place}: {rest}" if colon else f"{place}: {reason}"
 
 
 def _judge_final(final: _Final) -> Rollout:
@@ -170,7 +208,9 @@ def _judge_final(final: _Final) -> Rollout:
         flags.append("cut_by_limit")
     content = reply.content or ""
     reason = ""
-    if reply.tool_calls:
+    if reply.refused:
+        reason = f"api_refusal: the API refused (finish_reason {reply.finish_reason})"
+    elif reply.tool_calls:
         reason = "tool_call_after_limit: a tool call where the final answer was asked for"
     elif not content.strip():
         cause = (

@@ -1,4 +1,4 @@
-"""The counting table: what each outcome and flag does to each denominator of the tmg_cqa metrics.
+"""The counting table: what each outcome and flag does to each denominator.
 
 Knows: outcomes, flags, one record's verdict and score. Must not know: sums, intervals, how an outcome came about.
 
@@ -6,6 +6,8 @@ Read `COUNTING` first. The rules are those of the tmg_cqa publication; (R) marks
 a failed generation counts as inconsistent and as citation F1 0 (R for the F1: the publication only says that it is
 not left out), an answer that overflowed the context is left out of the citation scores, an answer without a readable
 sentence or citation counts with F1 0, a verdict that is missing counts as 0 (R), with bounds.
+
+A benchmark of one verdict counts every question it asks (R): who gave no answer did not pass.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ class CountingRule:
 
     consistency: Counting
     citation: Counting
+    criterion: Counting
 
 
 COUNTING: Mapping[Outcome, CountingRule] = {
-    # outcome                          consistency rate          citation recall, precision, F1
-    "answered": CountingRule(consistency="as judged", citation="as judged"),
-    "generation_failed": CountingRule(consistency="0", citation="0"),
-    "context_overflow": CountingRule(consistency="0", citation="left out"),
+    # outcome                          consistency rate          citation recall, precision, F1    one verdict
+    "answered": CountingRule(consistency="as judged", citation="as judged", criterion="as judged"),
+    "generation_failed": CountingRule(consistency="0", citation="0", criterion="0"),
+    "context_overflow": CountingRule(consistency="0", citation="left out", criterion="0"),
     # Each metric zeroes only its own: a missing citation verdict leaves the consistency verdict standing.
-    "judge_error": CountingRule(consistency="0 where missing", citation="0 where missing"),
+    "judge_error": CountingRule(consistency="0 where missing", citation="0 where missing", criterion="0 where missing"),
 }
 
 UNPARSABLE = frozenset({"no_sentence", "no_citation"})
@@ -51,8 +54,8 @@ NOT_ASKED = "not_asked"
 class Counted:
     """What one record gives to one metric, in 0–1. `low < high` where a missing verdict left it undecided.
 
-    `low` is what it counts if the undecided is a failure, which is also what `value` counts it as; `high` is the most
-    that the missing verdicts could have made of it.
+    `low` and `high` are the least and the most that the missing verdicts could have made of it; `value` is what it
+    counts as meanwhile: a failure.
     """
 
     value: Fraction

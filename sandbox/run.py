@@ -28,7 +28,7 @@ from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
 from sandbox.endpoint.chat import encode
 from sandbox.folder.provenance import Facts, Provenance, provenance
-from sandbox.folder.sample_file import SAMPLES, as_lines
+from sandbox.folder.sample_file import SAMPLES, as_lines, n_sessions
 from sandbox.folder.store import RunFolder
 from sandbox.folder.tape_reports import REPORTS, tape_row
 from sandbox.loop import FINAL_REQUEST
@@ -131,7 +131,7 @@ async def run(
             folder.write(SAMPLES, as_lines(loaded.samples))
             rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)
             samples = loaded.samples[: settings.limit]
-            keys = [(sample, repeat) for repeat in range(settings.repeats) for sample in samples]
+            keys = sessions_of(samples, settings.repeats)
             todo = [(sample, repeat) for sample, repeat in keys if (sample.id, repeat) not in folder.finished]
             with TapeSet(
                 out / TAPE,
@@ -153,11 +153,16 @@ async def run(
 def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts: Parts) -> Facts:
     """What must be the same for two starts to be one run, and for two runs to be compared."""
     endpoint, judge = parts.model.endpoint, parts.judge.endpoint
-    citations = parts.judging.citations
-    rubrics = (parts.judging.consistency, citations.support, citations.relevance, citations.need)
+    rubrics = [rubric for rubric in parts.judging.rubrics if rubric.name in benchmark.judgements]
     return {
         "benchmark": {"name": benchmark.name, "version": benchmark.version},
-        "data": {"sha256": loaded.sha256, "rows": loaded.n_rows},
+        "data": {
+            "sha256": loaded.sha256,
+            "rows": loaded.n_rows,
+            **loaded.facts,
+            # What most benchmarks do not have is named only where it is there.
+            **({"left_out": dict(loaded.left_out)} if loaded.left_out else {}),
+        },
         "model": {
             "name": endpoint.name,
             "decode": _json(endpoint.fixed),
@@ -183,7 +188,14 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
             "final_request": FINAL_REQUEST[settings.language],
             "citation_instruction": citation_instruction(settings.citations, settings.language),
         },
+        **({"policies": _json(settings.policies.model_dump(mode="json"))} if "safety" in benchmark.judgements else {}),
     }
+
+
+def sessions_of(samples: Sequence[Sample], repeats: int) -> list[tuple[Sample, int]]:
+    """The sessions of a run, all first ones before the second ones; a sample with responses has one for each of them."""
+    most = max((n_sessions(sample, repeats) for sample in samples), default=0)
+    return [(sample, repeat) for repeat in range(most) for sample in samples if repeat < n_sessions(sample, repeats)]
 
 
 def utc_now() -> str:

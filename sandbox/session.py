@@ -14,10 +14,12 @@ from cassettes.context import taping
 from cassettes.tape import SessionTape
 from citations.ledger import Ledger
 from citations.markup import Dialect
+from citations.model import Piece
 from sandbox.assemble import Parts
-from sandbox.assess import Assessment, Case, assess
-from sandbox.loop import Rollout, Table, play
-from sandbox.record import Outcome, PageRow, PieceRow, Record
+from sandbox.assess import Assessment, Case, assess, assess_criterion
+from sandbox.judging.criterion import Dialogue
+from sandbox.loop import Rollout, Table, play, recorded
+from sandbox.record import CriterionRow, Outcome, PageRow, PieceRow, Record
 from sandbox.sample import Sample
 from sandbox.settings import Limits
 from tools.tool import Language
@@ -46,12 +48,15 @@ async def run_session(sample: Sample, repeat: int, parts: Parts, rules: SessionR
 async def _run(sample: Sample, repeat: int, parts: Parts, rules: SessionRules) -> Record:
     started, clock = rules.now(), time.monotonic()
     ledger = Ledger(parts.policy)
-    table = Table(parts.model, parts.toolbox, ledger, rules.limits, rules.language, rules.nonce)
-    rollout = await play(sample.script, table)
-    assessment: Assessment | None = None
-    if rollout.answer is not None:
-        case = Case(sample.question, sample.gold.reference, rollout.answer, ledger.evidence())
-        assessment = await assess(case, rules.dialect, parts.judge, parts.judging, parts.policy)
+    for page in sample.script.given:
+        text = sample.script.turns[0][page.start : page.end]
+        ledger.given(page.number, page.url, page.title, [Piece(text, page.body_sha256)])
+    if sample.script.responses is not None:
+        rollout = recorded(sample.script, repeat)
+    else:
+        table = Table(parts.model, parts.toolbox, ledger, rules.limits, rules.language, rules.nonce)
+        rollout = await play(sample.script, table)
+    assessment = await _assessed(sample, rollout, ledger, parts, rules.dialect) if rollout.answer is not None else None
     record = _record(sample, repeat, rollout, assessment, ledger)
     return record.model_copy(
         update={
@@ -60,6 +65,15 @@ async def _run(sample: Sample, repeat: int, parts: Parts, rules: SessionRules) -
             "seconds": round(time.monotonic() - clock, 3),
         }
     )
+
+
+async def _assessed(sample: Sample, rollout: Rollout, ledger: Ledger, parts: Parts, dialect: Dialect) -> Assessment:
+    answer = rollout.answer or ""
+    if sample.gold.criterion is not None:
+        dialogue = Dialogue(sample.script.turns[0], rollout.rounds)
+        return await assess_criterion(sample.gold.criterion, answer, dialogue, parts.judge, parts.judging)
+    case = Case(sample.question, sample.gold.reference, answer, ledger.evidence())
+    return await assess(case, dialect, parts.judge, parts.judging, parts.policy)
 
 
 def _record(sample: Sample, repeat: int, rollout: Rollout, assessment: Assessment | None, ledger: Ledger) -> Record:
@@ -80,6 +94,9 @@ def _record(sample: Sample, repeat: int, rollout: Rollout, assessment: Assessmen
         pages=_pages(ledger),
         source_found=found,
         source_cited=cited,
+        criterion=_criterion(sample, assessment),
+        labels=dict(sample.labels),
+        cluster=sample.cluster,
         model_usage=rollout.usage,
     )
     if assessment is None:
@@ -96,6 +113,14 @@ def _record(sample: Sample, repeat: int, rollout: Rollout, assessment: Assessmen
             "judge_usage": assessment.usage,
         }
     )
+
+
+def _criterion(sample: Sample, assessment: Assessment | None) -> CriterionRow | None:
+    asked = sample.gold.criterion
+    if asked is None:
+        return None
+    verdict = assessment.criterion if assessment is not None else None
+    return CriterionRow(rubric=asked.rubric, text=asked.text, passing=asked.passing, verdict=verdict)
 
 
 def _sources(sample: Sample, assessment: Assessment | None, ledger: Ledger) -> tuple[bool | None, bool | None]:

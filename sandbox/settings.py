@@ -87,6 +87,8 @@ class JudgeSettings(Settings):
     language: Language = "ja"
     prompts: str | None = None
     """Folder with prompt files of your own."""
+    criterion_prompt: str | None = None
+    """The text of a prompt of your own for the one verdict (`--rubric FILE`): with it in the run a replay needs no file."""
     attempts: int = Field(default=3, ge=1, le=10)
     """Tries until a verdict can be read, all at temperature 0."""
     repeats: int = Field(default=1, ge=1, le=20)
@@ -102,7 +104,8 @@ class JudgeSettings(Settings):
 class SearchSettings(Settings):
     """Where searches go. `local` also serves fetch and find from the corpus and never touches the network."""
 
-    engine: Literal["local", "brave", "brave-sdk"] = "brave"
+    engine: Literal["local", "brave", "brave-sdk", "none"] = "brave"
+    """`none`: a benchmark without tools."""
     corpus: str | None = None
     count: int = Field(default=10, ge=1, le=20)
     brave_key_env: str = "BRAVE_API_KEY"
@@ -152,12 +155,25 @@ class CitationSettings(Settings):
     f1_only: bool = False
 
 
+class Policies(Settings):
+    """Where published tools differ on what counts (jmt-safety)."""
+
+    no_answer: Literal["worst", "fail"] = "worst"
+    """A dialogue that brought no last reply: counted as harmful, or left out and named."""
+    refusal: Literal["apart", "worst"] = "apart"
+    """A dialogue that the API refused to continue: left out and counted apart, or counted as harmful."""
+
+
 class RunSettings(Settings):
     """Everything that a run is made of."""
 
     benchmark: str
     data: str | None = None
     fields: str | None = None
+    responses: str | None = None
+    """File of answers that exist already: they are judged, and nothing is generated."""
+    rubric: str | None = None
+    """The user's own rubric file, where a benchmark reads one with its data (jmt-safety)."""
     limit: int | None = Field(default=None, ge=1)
     repeats: int = Field(default=1, ge=1)
     concurrency: int = Field(default=32, ge=1)
@@ -168,6 +184,7 @@ class RunSettings(Settings):
     fetch: FetchSettings = FetchSettings()
     limits: Limits = Limits()
     citations: CitationSettings = CitationSettings()
+    policies: Policies = Policies()
 
     @model_validator(mode="after")
     def _no_key_in_a_url(self) -> Self:
@@ -178,7 +195,8 @@ class RunSettings(Settings):
 
     @model_validator(mode="after")
     def _local_needs_corpus(self) -> Self:
-        if self.search.engine == "local" and not self.search.corpus and self.benchmark != "sample":
+        bundled = self.benchmark == "sample" or (self.data or "").startswith("mini:")
+        if self.search.engine == "local" and not self.search.corpus and not bundled:
             raise ValueError("--search local needs --corpus DIR (build one: pincite corpus build MANIFEST --out DIR)")
         return self
 
@@ -204,12 +222,22 @@ def resolve(
     for name, value in flags.items():
         if value is not None:
             _put(tree, name, value)
+            _send(tree, name)
     try:
         return RunSettings.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise SetupError(f"setting {where}: {first['msg']}" if where else str(first["msg"])) from error
+
+
+def _send(tree: dict[str, object], name: str) -> None:
+    """A sampling field that a flag sets is sent, though the benchmark's defaults leave it to the server."""
+    model, _, field = name.rpartition(".")
+    decode = cast("dict[str, dict[str, dict[str, object]]]", tree).get("model", {}).get("decode", {})
+    omitted = decode.get("omit")
+    if model == "model.decode" and isinstance(omitted, list | tuple) and field in omitted:
+        decode["omit"] = [one for one in cast("list[str]", omitted) if one != field]
 
 
 def file_name(name: str) -> str:

@@ -2,10 +2,10 @@
 
 Knows: numbers. Must not know: records, metrics, what a question is about.
 
-One run: `wilson` for rates, `cluster_bootstrap` for means and repeated runs. Two runs on the same questions:
-`mcnemar_exact` and `tango` for rates, `paired_bootstrap` for means, `holm` where several metrics are tested at once,
-`questions_for_…` and `detectable_…` for what a number of questions can show. Many attempts at one item: `pass_at_k`,
-`pass_power_k`.
+One run: `wilson` for rates, `cluster_bootstrap` for means and repeated runs, `stratified_bootstrap` for means of groups.
+Two runs on the same questions: `mcnemar_exact` and `tango` for rates, `paired_bootstrap` for means, `holm` where several
+metrics are tested at once, `questions_for_…` and `detectable_…` for what a number of questions can show. Many attempts
+at one item: `pass_at_k`, `pass_power_k`.
 
 Everything here gives the same bits on every platform and Python version: sums are exact (`math.fsum`) and the only
 randomness is `random.Random(seed).random()`, the one sequence that Python promises never to change.
@@ -22,7 +22,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Literal
 
-Method = Literal["wilson", "cluster-bootstrap", "tango", "paired-bootstrap"]
+Method = Literal["wilson", "cluster-bootstrap", "stratified-bootstrap", "tango", "paired-bootstrap"]
 POWER = 0.8
 """Chance of showing a difference that is there: the usual convention (Cohen 1988)."""
 SAME = 1e-12
@@ -100,6 +100,25 @@ def cluster_bootstrap(clusters: Sequence[Cluster], plan: Plan) -> Interval:
     means = _resampled_means(clusters, plan)
     cut = int((1 - plan.level) / 2 * len(means))
     return Interval(means[cut], means[len(means) - 1 - cut], "cluster-bootstrap")
+
+
+def stratified_bootstrap(strata: Sequence[Sequence[Cluster]], plan: Plan) -> Interval:
+    """The percentile interval of the unweighted mean of the strata's means; questions are drawn within each stratum.
+
+    Where no stratum shows any spread: the Wilson interval over all questions, as in `cluster_bootstrap`.
+    Raises ValueError for no or an empty stratum.
+    """
+    if not strata or not all(strata):
+        raise ValueError("no questions to draw from")
+    if all(cluster.total * stratum[0].n == stratum[0].total * cluster.n for stratum in strata for cluster in stratum):
+        mean = math.fsum(stratum[0].total / stratum[0].n for stratum in strata) / len(strata)
+        size = sum(map(len, strata))
+        return wilson(min(1.0, max(0.0, mean)) * size, size, plan.level)
+    # Another seed for each stratum: with one, the first questions of all would be drawn together.
+    drawn = [_unsorted_means(stratum, plan, plan.seed + i) for i, stratum in enumerate(strata)]
+    means = sorted(math.fsum(one) / len(strata) for one in zip(*drawn, strict=True))
+    cut = int((1 - plan.level) / 2 * len(means))
+    return Interval(means[cut], means[len(means) - 1 - cut], "stratified-bootstrap")
 
 
 def mcnemar_exact(only_a: int, only_b: int) -> float:
@@ -263,7 +282,11 @@ def _edge(outside: Callable[[float], bool], inner: float, outer: float) -> float
 
 
 def _resampled_means(clusters: Sequence[Cluster], plan: Plan) -> list[float]:
-    draw = random.Random(plan.seed).random
+    return sorted(_unsorted_means(clusters, plan, plan.seed))
+
+
+def _unsorted_means(clusters: Sequence[Cluster], plan: Plan, seed: int) -> list[float]:
+    draw = random.Random(seed).random
     size = len(clusters)
     totals = [cluster.total for cluster in clusters]
     counts = [cluster.n for cluster in clusters]
@@ -277,4 +300,4 @@ def _resampled_means(clusters: Sequence[Cluster], plan: Plan) -> list[float]:
         for _ in range(plan.resamples):
             drawn = [int(draw() * size) for _ in range(size)]
             means.append(math.fsum([totals[i] for i in drawn]) / sum([counts[i] for i in drawn]))
-    return sorted(means)
+    return means

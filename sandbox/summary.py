@@ -11,54 +11,27 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from citations.losses import Labels
 from sandbox.linting.lint_run import CodeLoss as CodeLoss
-from sandbox.linting.lint_run import FormatTally, RecoveredLabels
-from sandbox.outcome import CitationValues, Counted, LeftOut, Value, citation_values, consistency_value, unparsable
+from sandbox.linting.lint_run import FormatTally, RecoveredFigures, RecoveredLabels
+from sandbox.measures import CITED, Measures, values_of
+from sandbox.outcome import unparsable
 from sandbox.record import Digest, Flag, Outcome, Record, Usage
-from sandbox.statistics import Cluster, Interval, Method, Plan, cluster_bootstrap, wilson
+from sandbox.statistics import Plan
+from sandbox.tally import Figures, Group, Metric, NamedMeasure, named
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 
-MetricName = Literal[
-    "consistency", "citation_recall", "citation_precision", "citation_f1", "source_found", "source_cited"
-]
-RATES: frozenset[MetricName] = frozenset({"consistency", "source_found", "source_cited"})
-ALWAYS: tuple[MetricName, ...] = ("consistency", "citation_recall", "citation_precision", "citation_f1")
+CITATION_F1 = "citation_f1"
+"""The measure without which a run has no citation format to look at."""
 CAUSE = re.compile(r"([a-z_]{1,40})(?::|\Z)")
 OTHER = "other"
 NO_TYPE = "(none)"
 """Key of the records without a task type, where others have one."""
-
-
-class Figures(BaseModel):
-    """Base of what the summary is made of: frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Metric(Figures):
-    """One figure that can be trusted or questioned. Rates in 0–1; `value` None where nothing can be said.
-
-    `n`: records in the denominator; `excluded`: records left out of it, by reason; `undecided`: records of the
-    denominator whose verdict is missing. `bounds`: the value if every undecided record were a failure / a success.
-    `interval`: at `Statistics.level`, made by `method`, drawing whole questions (`questions` of them).
-    """
-
-    value: float | None
-    n: int
-    excluded: dict[str, int]
-    interval: tuple[float, float] | None
-    bounds: tuple[float, float] | None
-    undecided: int = 0
-    questions: int = 0
-    method: Method | None = None
 
 
 class Format(Figures):
@@ -80,7 +53,7 @@ class Format(Figures):
     recovered_f1_interval: tuple[float, float] | None = None
     format_loss_interval: tuple[float, float] | None = None
     evidence_loss_interval: tuple[float, float] | None = None
-    codes: dict[str, CodeLoss] = {}
+    codes: dict[str, CodeLoss] = Field(default={})
 
 
 class UsageByRole(Figures):
@@ -118,11 +91,24 @@ class ToolCount(Figures):
 
 
 class TypeSummary(Figures):
-    """The figures of one task type."""
+    """The figures of one task type, or of the records with one value of a label."""
 
     samples: int
     outcomes: dict[Outcome, int]
-    metrics: dict[MetricName, Metric]
+    metrics: dict[str, Metric]
+
+
+class Attempts(Figures):
+    """Questions that were asked several times, by one rate: `passed` of each question's sessions, by question.
+
+    `by_passed`: how many questions passed 0, 1, … times; `flips`: those that passed sometimes and sometimes not.
+    """
+
+    measure: str
+    sessions: int
+    by_passed: dict[int, int]
+    flips: int
+    passed: dict[str, int]
 
 
 class Statistics(Figures):
@@ -146,8 +132,20 @@ class Summary(Figures):
     outcomes: dict[Outcome, int]
     outcome_reasons: dict[Outcome, dict[str, int]]
     flags: dict[Flag, int]
-    metrics: dict[MetricName, Metric]
+    metrics: dict[str, Metric]
+    measures: tuple[NamedMeasure, ...]
+    """What the metrics are called, in the order of the tables."""
+    type_name: str
+    """What the benchmark calls its task types."""
     by_task_type: dict[str, TypeSummary]
+    by_label: dict[str, dict[str, TypeSummary]] = Field(default={}, exclude_if=lambda found: not found)
+    """By label, then by its value; only where the benchmark has further break-downs."""
+    attempts: Attempts | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Only where a benchmark of one verdict asked its questions several times, each equally often."""
+    thinking: int = 0
+    """Sessions whose final message came with reasoning."""
+    left_out: dict[str, int] = Field(default={}, exclude_if=lambda found: not found)
+    """Rows of the data that were not asked, by reason."""
     format: Format
     judging: JudgeCounts
     tools: dict[str, ToolCount]
@@ -172,15 +170,19 @@ class RunFacts:
     """What one judge call got of the evidence at most."""
     recovered: RecoveredLabels = field(default_factory=dict[tuple[str, int], Labels])
     """Verdicts that only the recovered readings of the answers needed."""
+    measures: Measures = CITED
+    type_name: str = "task type"
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Rows of the data that were not asked, by reason."""
 
 
 def summarise(records: Iterable[Record], facts: RunFacts, plan: Plan | None = None) -> Summary:
     """The summary of `records` (any order, each session once), made in one pass. Same records, same bytes."""
     plan = plan or Plan()
-    total = _Total(FormatTally(facts.recovered, facts.max_evidence_chars))
+    total = _Total(facts)
     for record in records:
         total.add(record)
-    return total.summary(facts, plan)
+    return total.summary(plan)
 
 
 def as_json(summary: Summary) -> str:
@@ -188,100 +190,17 @@ def as_json(summary: Summary) -> str:
     return json.dumps(summary.model_dump(mode="json"), ensure_ascii=False, sort_keys=True, allow_nan=False)
 
 
-def source_value(seen: bool | None, record: Record) -> Value:
-    """1 or 0 where the question carries sources and the fact is known; else left out with the reason."""
-    if seen is not None:
-        worth = Fraction(int(seen))
-        return Counted(worth, worth, worth)
-    return LeftOut(record.outcome if record.sources else "no_sources")
-
-
-@dataclass(slots=True)
-class _Sum:
-    total: Fraction = Fraction(0)
-    n: int = 0
-
-
-@dataclass(slots=True)
-class _Tally:
-    """One metric's running sums, by question."""
-
-    by_question: dict[str, _Sum] = field(default_factory=dict[str, _Sum])
-    low: Fraction = Fraction(0)
-    high: Fraction = Fraction(0)
-    undecided: int = 0
-    excluded: Counter[str] = field(default_factory=Counter[str])
-
-    def add(self, question: str, value: Value) -> None:
-        if isinstance(value, LeftOut):
-            self.excluded[value.reason] += 1
-            return
-        cluster = self.by_question.setdefault(question, _Sum())
-        cluster.total += value.value
-        cluster.n += 1
-        self.low += value.low
-        self.high += value.high
-        self.undecided += value.undecided
-
-    def metric(self, plan: Plan, *, rate: bool) -> Metric:
-        excluded = dict(sorted(self.excluded.items()))
-        sums = [self.by_question[question] for question in sorted(self.by_question)]
-        n = sum(cluster.n for cluster in sums)
-        if n == 0:
-            return Metric(value=None, n=0, excluded=excluded, interval=None, bounds=None)
-        total = sum((cluster.total for cluster in sums), Fraction(0))
-        interval = _interval(sums, total, plan, rate=rate)
-        return Metric(
-            value=float(total / n),
-            n=n,
-            excluded=excluded,
-            interval=(interval.low, interval.high),
-            bounds=(float(self.low / n), float(self.high / n)),
-            undecided=self.undecided,
-            questions=len(sums),
-            method=interval.method,
-        )
-
-
-def _interval(sums: list[_Sum], total: Fraction, plan: Plan, *, rate: bool) -> Interval:
-    if rate and all(cluster.n == 1 for cluster in sums):
-        return wilson(int(total), len(sums), plan.level)
-    return cluster_bootstrap([Cluster(float(cluster.total), cluster.n) for cluster in sums], plan)
-
-
-@dataclass(slots=True)
-class _Group:
-    """Outcomes and metrics of all records, or of those of one task type."""
-
-    sessions: int = 0
-    questions: set[str] = field(default_factory=set[str])
-    outcomes: Counter[Outcome] = field(default_factory=Counter[Outcome])
-    tallies: dict[MetricName, _Tally] = field(default_factory=dict[MetricName, _Tally])
-
-    def add(self, record: Record, values: dict[MetricName, Value]) -> None:
-        self.sessions += 1
-        self.questions.add(record.sample_id)
-        self.outcomes[record.outcome] += 1
-        for name, value in values.items():
-            self.tallies.setdefault(name, _Tally()).add(record.sample_id, value)
-
-    def all_outcomes(self) -> dict[Outcome, int]:
-        return {outcome: self.outcomes[outcome] for outcome in get_args(Outcome)}
-
-    def metrics(self, plan: Plan) -> dict[MetricName, Metric]:
-        made = {
-            name: self.tallies.get(name, _Tally()).metric(plan, rate=name in RATES) for name in get_args(MetricName)
-        }
-        return {name: metric for name, metric in made.items() if name in ALWAYS or metric.n}
-
-
 class _Total:
     """Everything that one pass over the records adds up."""
 
-    def __init__(self, lint: FormatTally) -> None:
-        self._lint = lint
-        self._all = _Group()
-        self._by_type: dict[str, _Group] = {}
+    def __init__(self, facts: RunFacts) -> None:
+        self._facts = facts
+        cited = any(measure.name == CITATION_F1 for measure in facts.measures)
+        self._lint = FormatTally(facts.recovered, facts.max_evidence_chars) if cited else None
+        self._all = Group()
+        self._by_type: dict[str, Group] = {}
+        self._by_label: dict[str, dict[str, Group]] = {}
+        self._thinking = 0
         self._reasons: dict[Outcome, Counter[str]] = {}
         self._flags: Counter[Flag] = Counter()
         self._unparsable = 0
@@ -295,15 +214,19 @@ class _Total:
         self._digest = Digest()
 
     def add(self, record: Record) -> None:
-        values = metric_values(record)
+        values = values_of(record, self._facts.measures)
         self._all.add(record, values)
-        self._by_type.setdefault(record.task_type or NO_TYPE, _Group()).add(record, values)
+        self._by_type.setdefault(record.task_type or NO_TYPE, Group()).add(record, values)
+        for label, value in record.labels.items():
+            self._by_label.setdefault(label, {}).setdefault(value, Group()).add(record, values)
+        self._thinking += bool(record.rounds and record.rounds[-1].reasoning)
         if record.outcome_reason:
             self._reasons.setdefault(record.outcome, Counter())[_cause(record.outcome_reason)] += 1
         self._flags.update(record.flags)
         self._unparsable += unparsable(record)
         self._judging.add(record)
-        self._lint.add(record)
+        if self._lint is not None:
+            self._lint.add(record)
         self._rounds += len(record.rounds)
         for call in (call for round_ in record.rounds for call in round_.calls):
             # The names of tools are the model's own words: an unknown one is counted apart, not listed.
@@ -315,8 +238,9 @@ class _Total:
         self._longest_s = max(self._longest_s, record.seconds)
         self._digest.add(record)
 
-    def summary(self, facts: RunFacts, plan: Plan) -> Summary:
-        metrics = self._all.metrics(plan)
+    def summary(self, plan: Plan) -> Summary:
+        facts = self._facts
+        metrics = self._all.metrics(facts.measures, plan, self._by_type.values())
         return Summary(
             benchmark=facts.benchmark,
             run=facts.run,
@@ -328,8 +252,14 @@ class _Total:
             outcome_reasons={outcome: dict(counts.most_common()) for outcome, counts in self._reasons.items()},
             flags=dict(self._flags),
             metrics=metrics,
-            by_task_type=self._types(plan),
-            format=self._format(metrics["citation_f1"], plan),
+            measures=named(tuple(one for one in facts.measures if one.name in metrics)),
+            type_name=facts.type_name,
+            by_task_type=self._parts(self._by_type, plan) if set(self._by_type) - {NO_TYPE} else {},
+            by_label={label: self._parts(self._by_label[label], plan) for label in sorted(self._by_label)},
+            attempts=self._attempts(),
+            thinking=self._thinking,
+            left_out=dict(facts.left_out),
+            format=self._format(metrics.get(CITATION_F1), plan),
             judging=self._judging.counts(plan),
             tools={name: _tool_count(counts) for name, counts in self._tools.items()},
             rounds=self._rounds,
@@ -340,22 +270,43 @@ class _Total:
             digest=self._digest.value(),
         )
 
-    def _types(self, plan: Plan) -> dict[str, TypeSummary]:
-        if set(self._by_type) <= {NO_TYPE}:
-            return {}
+    def _parts(self, groups: Mapping[str, Group], plan: Plan) -> dict[str, TypeSummary]:
         return {
-            name: TypeSummary(samples=len(group.questions), outcomes=group.all_outcomes(), metrics=group.metrics(plan))
-            for name, group in sorted(self._by_type.items())
+            name: TypeSummary(
+                samples=len(group.questions),
+                outcomes=group.all_outcomes(),
+                metrics=group.metrics(self._facts.measures, plan),
+            )
+            for name, group in sorted(groups.items())
         }
 
-    def _format(self, f1: Metric, plan: Plan) -> Format:
-        recovered = self._lint.figures(plan)
+    def _attempts(self) -> Attempts | None:
+        measure = next((one for one in self._facts.measures if one.rate and one.headline), None)
+        if self._lint is not None or measure is None:
+            return None
+        found = self._all.passed(measure)
+        times = {n for _, n in found.values()}
+        if len(times) != 1 or times == {1}:
+            return None
+        (sessions,) = times
+        passed = {question: n_passed for question, (n_passed, _) in found.items()}
+        by_passed = Counter(passed.values())
+        return Attempts(
+            measure=measure.name,
+            sessions=sessions,
+            by_passed={n: by_passed[n] for n in range(sessions + 1)},
+            flips=sum(0 < n < sessions for n in passed.values()),
+            passed=passed,
+        )
+
+    def _format(self, f1: Metric | None, plan: Plan) -> Format:
+        recovered = self._lint.figures(plan) if self._lint is not None else RecoveredFigures()
         return Format(
             unparsable=self._unparsable,
             no_sentence=self._flags["no_sentence"],
             no_citation=self._flags["no_citation"],
             no_citation_needed=self._flags["no_citation_needed"],
-            strict_f1=f1.value,
+            strict_f1=f1.value if f1 is not None else None,
             recovered_f1=recovered.f1,
             format_loss=recovered.format_loss,
             evidence_loss=recovered.evidence_loss,
@@ -363,21 +314,8 @@ class _Total:
             recovered_f1_interval=recovered.f1_interval,
             format_loss_interval=recovered.format_loss_interval,
             evidence_loss_interval=recovered.evidence_loss_interval,
-            codes=self._lint.codes(),
+            codes=self._lint.codes() if self._lint is not None else {},
         )
-
-
-def metric_values(record: Record) -> dict[MetricName, Value]:
-    """What one record gives to each metric."""
-    citation: CitationValues = citation_values(record)
-    return {
-        "consistency": consistency_value(record),
-        "citation_recall": citation.recall,
-        "citation_precision": citation.precision,
-        "citation_f1": citation.f1,
-        "source_found": source_value(record.source_found, record),
-        "source_cited": source_value(record.source_cited, record),
-    }
 
 
 def _cause(reason: str) -> str:

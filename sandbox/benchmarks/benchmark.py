@@ -5,12 +5,16 @@ Knows: the values that a benchmark module fills in. Must not know: any benchmark
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from sandbox.measures import CITED, Measures
 from sandbox.sample import Sample
 from sandbox.settings import Overrides, RunSettings
+
+CITED_ANSWER = ("consistency", "support", "relevance", "need")
+"""The judgements of a benchmark whose answers are held against a reference and whose citations are checked."""
 
 
 class SourceResolver(Protocol):
@@ -31,17 +35,34 @@ class Loaded:
     sha256: str
     unused: tuple[str, ...] = ()
     """Columns of the file that nothing reads: said to the user, who may have meant one of them."""
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Rows that cannot be asked, by reason; they are in no denominator, and the report says so."""
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What else two runs must share to have the same data, e.g. the digest of a corpus."""
 
 
 Load = Callable[[RunSettings, SourceResolver | None], Loaded]
 
 
+def cited(_: RunSettings) -> Measures:
+    """The measures of tmg_cqa's Tool version."""
+    return CITED
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark. `version` changes with anything that changes scores; `defaults` go under file and flags."""
+    """A benchmark. `version` changes with anything that changes scores; `defaults` go under file and flags.
+
+    `judgements`: the rubrics that its answers are judged by. `type_name`: what its task types are called in tables.
+    `mini`: the settings of `--mini`, None where it has no bundled rows.
+    """
 
     name: str
     version: str
     about: str
     defaults: Overrides
     load: Load
+    measures: Callable[[RunSettings], Measures] = cited
+    judgements: tuple[str, ...] = CITED_ANSWER
+    type_name: str = "task type"
+    mini: Overrides | None = None

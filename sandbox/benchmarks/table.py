@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sandbox.benchmarks import sample, tmg_cqa_tool
 from sandbox.benchmarks.benchmark import Benchmark
+from sandbox.measures import CITED, Measures
+from sandbox.settings import RunSettings
 from tools.tool import SetupError
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -16,3 +18,15 @@ def benchmark_named(name: str) -> Benchmark:
     if name not in BENCHMARKS:
         raise SetupError(f"there is no benchmark {name!r}; the benchmarks are: {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
+
+
+def measures_of(settings: RunSettings) -> Measures:
+    """What a run of these settings measures; the measures of tmg_cqa for a benchmark that nobody knows any more."""
+    benchmark = BENCHMARKS.get(settings.benchmark)
+    return benchmark.measures(settings) if benchmark is not None else CITED
+
+
+def type_name_of(settings: RunSettings) -> str:
+    """What the run's benchmark calls its task types."""
+    benchmark = BENCHMARKS.get(settings.benchmark)
+    return benchmark.type_name if benchmark is not None else "task type"

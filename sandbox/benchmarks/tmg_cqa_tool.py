@@ -49,4 +49,5 @@ BENCHMARK = Benchmark(
     about="tmg_cqa Tool version: complex Japanese questions, searched with tools, answered with cited sentences",
     defaults={},
     load=load,
+    mini={"data": "mini:sample", "search.engine": "local"},
 )

@@ -6,21 +6,17 @@ Knows: its flags, where the two runs lie. Must not know: how a difference is mad
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sandbox.comparing.comparable import differences, expected_sessions, refusal
-from sandbox.comparing.comparison import Occasion, Side, as_json
+from sandbox.comparing.comparable import differences, refusal
+from sandbox.comparing.compared_run import compared_run
+from sandbox.comparing.comparison import Occasion, as_json
 from sandbox.comparing.comparison import compare as compare_questions
-from sandbox.comparing.judge_agreement import Judged, gravest, judge_agreement, same_answers, told
-from sandbox.comparing.pairing import Questions, gather
-from sandbox.folder.provenance import Provenance
-from sandbox.folder.store import read_provenance
-from sandbox.folder.stored_run import StoredRun, open_run
-from sandbox.record import Record
+from sandbox.comparing.judge_agreement import gravest, judge_agreement, same_answers, told
+from sandbox.folder.stored_run import open_run
 from sandbox.reports.compare import comparison_report
 from sandbox.reports.terminal import console_for
 from tools.tool import SetupError
@@ -53,62 +49,25 @@ def compare(
     """
     if run_a.resolve() == run_b.resolve():
         raise SetupError(f"{run_a} and {run_b} are the same run")
-    a, b = open_run(run_a), open_run(run_b)
-    capsules = read_provenance(run_a), read_provenance(run_b)
-    judged_a, judged_b = Judged(), Judged()
-    questions_a, questions_b = _questions(a, judged_a), _questions(b, judged_b)
-    found = differences(*capsules, same_answers=same_answers(judged_a, judged_b))
+    a, b = compared_run(open_run(run_a)), compared_run(open_run(run_b))
+    for one in (a, b):
+        if not one.questions.by_id:
+            raise SetupError(f"no session of {one.run.path} is finished yet")
+    found = differences(a.capsule, b.capsule, same_answers=same_answers(a.judged, b.judged))
     reason = refusal(found)
     if reason is not None and not force:
         raise SetupError(reason)
-    agreement = judge_agreement(judged_a, judged_b)
+    agreement = judge_agreement(a.judged, b.judged)
     if agreement is not None:
-        agreement = told(agreement, a.records(), b.records(), gravest(judged_a, judged_b, moved))
-    occasion = Occasion(
-        _side(a, capsules[0], questions_a),
-        _side(b, capsules[1], questions_b),
-        found.model,
-        found.spoiling,
-        found.judge,
-        agreement,
-    )
-    made = compare_questions(questions_a, questions_b, occasion, n_moved=moved)
+        agreement = told(agreement, a.run.records(), b.run.records(), gravest(a.judged, b.judged, moved))
+    occasion = Occasion(a.side, b.side, found.model, found.spoiling, found.judge, agreement, measures=a.run.measures)
+    made = compare_questions(a.questions, b.questions, occasion, n_moved=moved)
     if not made.questions.compared:
         raise SetupError(
-            f"no question is finished in both runs: {run_a} has {len(questions_a.by_id)}, {run_b} has "
-            f"{len(questions_b.by_id)}, of which {made.questions.changed} share an id but not the words"
+            f"no question is finished in both runs: {run_a} has {len(a.questions.by_id)}, {run_b} has "
+            f"{len(b.questions.by_id)}, of which {made.questions.changed} share an id but not the words"
         )
     if json_:
         print(as_json(made))
         return
     console_for(sys.stdout).print(comparison_report(made))
-
-
-def _questions(run: StoredRun, judged: Judged) -> Questions:
-    """The run's questions; `judged` gets its verdicts in the same pass."""
-
-    def passing() -> Iterator[Record]:
-        for record in run.records():
-            judged.add(record)
-            yield record
-
-    found = gather(passing())
-    if not found.by_id:
-        raise SetupError(f"no session of {run.path} is finished yet")
-    return found
-
-
-def _side(run: StoredRun, capsule: Provenance | None, questions: Questions) -> Side:
-    settings = run.settings
-    return Side(
-        run=str(run.path),
-        benchmark=settings.benchmark,
-        model=settings.model.name,
-        judge=settings.judge.name,
-        started=capsule.starts[0].started if capsule and capsule.starts else None,
-        questions=len(questions.by_id),
-        sessions=questions.n_sessions,
-        expected_sessions=expected_sessions(capsule, settings.limit, settings.repeats),
-        contradictions=questions.judging.contradictions,
-        checked_pairs=questions.judging.checked_pairs,
-    )

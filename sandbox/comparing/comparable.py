@@ -10,7 +10,6 @@ same in both runs; how often each verdict was asked for moves no score, because 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox.folder.provenance import Provenance, mixed
@@ -67,15 +66,6 @@ def refusal(found: Differences) -> str | None:
         f"from A to B more than the model differs: {_listed(found.spoiling)}. That alone could move the scores: "
         f"{mend}, or compare all the same with --force, which marks the result"
     )
-
-
-def expected_sessions(capsule: Provenance | None, limit: int | None, repeats: int) -> int | None:
-    """How many sessions the whole run has, by the rows of its data; None where the capsule does not say."""
-    data = capsule.compared.get(DATA) if capsule else None
-    rows = data.get("rows") if isinstance(data, Mapping) else None
-    if not isinstance(rows, int):
-        return None
-    return (rows if limit is None else min(rows, limit)) * repeats
 
 
 def _about(words: str, group: str) -> bool:

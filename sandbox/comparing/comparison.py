@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import get_args
 
 from sandbox.comparing.judge_agreement import JudgeAgreement
 from sandbox.comparing.metric_change import (
@@ -25,13 +24,12 @@ from sandbox.comparing.metric_change import (
     metric_difference,
 )
 from sandbox.comparing.pairing import Pair, Question, Questions, State, mean, paired
+from sandbox.measures import CITED, Measures
 from sandbox.record import Flag
 from sandbox.statistics import POWER, Plan, holm
-from sandbox.summary import NO_TYPE, Figures, MetricName
+from sandbox.summary import NO_TYPE
+from sandbox.tally import Figures, NamedMeasure, named
 
-METRICS: tuple[MetricName, ...] = get_args(MetricName)
-MOVED_BY: tuple[MetricName, ...] = ("consistency", "citation_f1")
-"""What a question's movement is measured by: the two figures that the benchmark reports."""
 WHOLE = Plan(resamples=10_000)
 """Draws for the metrics that are tested: enough that the p-values of Holm's first steps can be told apart."""
 BY_TYPE = Plan()
@@ -41,7 +39,7 @@ class TypeChange(Figures):
     """The differences of one task type, with intervals and without tests: there are too many of them to test."""
 
     questions: int
-    metrics: dict[MetricName, Difference]
+    metrics: dict[str, Difference]
 
 
 class StateChange(Figures):
@@ -50,7 +48,7 @@ class StateChange(Figures):
     a: State
     b: State
     questions: int
-    share: dict[MetricName, float]
+    share: dict[str, float]
 
 
 class MovedSide(Figures):
@@ -59,11 +57,13 @@ class MovedSide(Figures):
     state: State
     causes: tuple[str, ...]
     flags: tuple[Flag, ...]
-    values: dict[MetricName, float | None]
+    values: dict[str, float | None]
 
 
 class Moved(Figures):
-    """A question with its values in both runs. `movement`: |Δ consistency| + |Δ citation F1|, what is left out as 0."""
+    """A question with its values in both runs. `movement`: the sum of |Δ| over the headline measures, what is left out as
+    0 (tmg_cqa: |Δ consistency| + |Δ citation F1|).
+    """
 
     sample_id: str
     task_type: str | None
@@ -113,7 +113,7 @@ class Methods(Figures):
     target: float = TARGET
     unit: str = "question"
     correction: str = "holm"
-    tested: tuple[MetricName, ...]
+    tested: tuple[str, ...]
 
 
 class Comparison(Figures):
@@ -128,7 +128,9 @@ class Comparison(Figures):
     forced_over: tuple[str, ...]
     unfinished: bool
     questions: QuestionCounts
-    metrics: dict[MetricName, MetricChange]
+    metrics: dict[str, MetricChange]
+    measures: tuple[NamedMeasure, ...]
+    """What the metrics are called, in the order of the tables."""
     by_task_type: dict[str, TypeChange]
     changes: tuple[StateChange, ...]
     moved: tuple[Moved, ...]
@@ -147,6 +149,7 @@ class Occasion:
     forced_over: tuple[str, ...] = ()
     judge_differences: tuple[str, ...] = ()
     agreement: JudgeAgreement | None = None
+    measures: Measures = CITED
 
 
 def compare(
@@ -155,7 +158,9 @@ def compare(
     """The comparison. Metrics that no question has in both runs have no difference and are not tested."""
     pairing = paired(a, b)
     pairs = pairing.pairs
-    metrics = _adjusted({name: metric_change(pairs, name, plan) for name in METRICS})
+    measures = tuple(one for one in occasion.measures if one.average == "questions")
+    metrics = _adjusted({one.name: metric_change(pairs, one, plan) for one in measures})
+    kept = tuple(one for one in measures if one.name in metrics)
     return Comparison(
         a=occasion.a,
         b=occasion.b,
@@ -166,9 +171,10 @@ def compare(
             compared=len(pairs), only_a=pairing.only_a, only_b=pairing.only_b, changed=pairing.changed
         ),
         metrics=metrics,
-        by_task_type=_types(pairs, list(metrics), by_type),
-        changes=_state_changes(pairs, list(metrics)),
-        moved=_moved(pairs, n_moved),
+        measures=named(kept),
+        by_task_type=_types(pairs, kept, by_type),
+        changes=_state_changes(pairs, kept),
+        moved=_moved(pairs, measures, n_moved),
         statistics=Methods(
             level=plan.level,
             seed=plan.seed,
@@ -186,9 +192,9 @@ def as_json(comparison: Comparison) -> str:
     return json.dumps(comparison.model_dump(mode="json"), ensure_ascii=False, sort_keys=True, allow_nan=False)
 
 
-def _adjusted(changes: Mapping[MetricName, MetricChange]) -> dict[MetricName, MetricChange]:
+def _adjusted(changes: Mapping[str, MetricChange]) -> dict[str, MetricChange]:
     """With the p-values adjusted for one another; metrics that nobody has in either run are dropped."""
-    adjusted: dict[MetricName, MetricChange] = {
+    adjusted: dict[str, MetricChange] = {
         name: change for name, change in changes.items() if change.pairs or change.left_out_as_zero
     }
     tested = [change.p for change in adjusted.values() if change.p is not None]
@@ -199,7 +205,7 @@ def _adjusted(changes: Mapping[MetricName, MetricChange]) -> dict[MetricName, Me
     return adjusted
 
 
-def _types(pairs: Sequence[Pair], metrics: Sequence[MetricName], plan: Plan) -> dict[str, TypeChange]:
+def _types(pairs: Sequence[Pair], metrics: Measures, plan: Plan) -> dict[str, TypeChange]:
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.a.task_type or NO_TYPE, []).append(pair)
@@ -208,26 +214,27 @@ def _types(pairs: Sequence[Pair], metrics: Sequence[MetricName], plan: Plan) -> 
     return {name: _type_change(group, metrics, plan) for name, group in sorted(groups.items())}
 
 
-def _type_change(pairs: Sequence[Pair], metrics: Sequence[MetricName], plan: Plan) -> TypeChange:
-    differences: dict[MetricName, Difference] = {metric: metric_difference(pairs, metric, plan) for metric in metrics}
+def _type_change(pairs: Sequence[Pair], metrics: Measures, plan: Plan) -> TypeChange:
+    differences: dict[str, Difference] = {metric.name: metric_difference(pairs, metric, plan) for metric in metrics}
     return TypeChange(questions=len(pairs), metrics=differences)
 
 
-def _state_changes(pairs: Sequence[Pair], metrics: Sequence[MetricName]) -> tuple[StateChange, ...]:
+def _state_changes(pairs: Sequence[Pair], metrics: Measures) -> tuple[StateChange, ...]:
     """Every change of state that happened, the commonest first."""
     groups: dict[tuple[State, State], list[Pair]] = {}
     for pair in pairs:
         groups.setdefault((pair.a.state, pair.b.state), []).append(pair)
-    totals = {metric: len(both_values(pairs, metric)) for metric in metrics}
+    totals = {metric.name: len(both_values(pairs, metric)) for metric in metrics}
     made = [
         StateChange(
             a=a,
             b=b,
             questions=len(group),
             share={
-                metric: math.fsum(float(value.difference) for value in both_values(group, metric)) / totals[metric]
+                metric.name: math.fsum(float(value.difference) for value in both_values(group, metric))
+                / totals[metric.name]
                 for metric in metrics
-                if totals[metric]
+                if totals[metric.name]
             },
         )
         for (a, b), group in groups.items()
@@ -235,32 +242,36 @@ def _state_changes(pairs: Sequence[Pair], metrics: Sequence[MetricName]) -> tupl
     return tuple(sorted(made, key=lambda change: (-change.questions, change.a, change.b)))
 
 
-def _moved(pairs: Sequence[Pair], n: int) -> tuple[Moved, ...]:
-    ranked = sorted(((_movement(pair), pair) for pair in pairs), key=lambda item: (-item[0], item[1].a.sample_id))
+def _moved(pairs: Sequence[Pair], measures: Measures, n: int) -> tuple[Moved, ...]:
+    ranked = sorted(
+        ((_movement(pair, measures), pair) for pair in pairs), key=lambda item: (-item[0], item[1].a.sample_id)
+    )
     return tuple(
         Moved(
             sample_id=pair.a.sample_id,
             task_type=pair.a.task_type,
             question=pair.a.text,
             movement=float(movement),
-            a=_side(pair.a),
-            b=_side(pair.b),
+            a=_side(pair.a, measures),
+            b=_side(pair.b, measures),
         )
         for movement, pair in ranked[:n]
         if movement
     )
 
 
-def _movement(pair: Pair) -> Fraction:
-    values = (value for metric in MOVED_BY for value in both_values([pair], metric, left_out_as_zero=True))
+def _movement(pair: Pair, measures: Measures) -> Fraction:
+    """How far the figures that the benchmark is known by moved."""
+    known_by = [one for one in measures if one.headline] or measures
+    values = (value for metric in known_by for value in both_values([pair], metric, left_out_as_zero=True))
     return sum((abs(value.difference) for value in values), Fraction(0))
 
 
-def _side(question: Question) -> MovedSide:
-    values: dict[MetricName, float | None] = {}
-    for metric in METRICS:
+def _side(question: Question, measures: Measures) -> MovedSide:
+    values: dict[str, float | None] = {}
+    for metric in measures:
         found = mean(question, metric)
-        values[metric] = float(found.value) if found else None
+        values[metric.name] = float(found.value) if found else None
     return MovedSide(
         state=question.state,
         causes=tuple(dict.fromkeys(session.cause for session in question.sessions if session.cause)),

@@ -15,6 +15,7 @@ from statistics import stdev
 from typing import Literal
 
 from sandbox.comparing.pairing import Mean, Pair, left_out, mean, one_session_each
+from sandbox.measures import Measure
 from sandbox.statistics import (
     Interval,
     Method,
@@ -27,7 +28,7 @@ from sandbox.statistics import (
     questions_for_rates,
     tango,
 )
-from sandbox.summary import RATES, Figures, MetricName
+from sandbox.tally import Figures
 
 Test = Literal["mcnemar-exact", "paired-bootstrap"]
 TARGET = 0.02
@@ -101,10 +102,10 @@ class Both:
         return self.b.value - self.a.value
 
 
-def metric_change(pairs: Sequence[Pair], metric: MetricName, plan: Plan) -> MetricChange:
+def metric_change(pairs: Sequence[Pair], metric: Measure, plan: Plan) -> MetricChange:
     """The metric with everything that is said of it; `p_holm` still None, since it needs the other metrics."""
     values = both_values(pairs, metric)
-    binary = metric in RATES and one_session_each(pairs)
+    binary = _is_binary(metric, pairs)
     tested = _test(values, plan, binary=binary) if values else None
     lower, higher = _n_lower(values), _n_higher(values)
     return MetricChange(
@@ -127,10 +128,10 @@ def metric_change(pairs: Sequence[Pair], metric: MetricName, plan: Plan) -> Metr
     )
 
 
-def metric_difference(pairs: Sequence[Pair], metric: MetricName, plan: Plan) -> Difference:
+def metric_difference(pairs: Sequence[Pair], metric: Measure, plan: Plan) -> Difference:
     """The metric with its interval, untested."""
     values = both_values(pairs, metric)
-    tested = _test(values, plan, binary=metric in RATES and one_session_each(pairs)) if values else None
+    tested = _test(values, plan, binary=_is_binary(metric, pairs)) if values else None
     return Difference(
         a=_mean(values, lambda value: value.a.value),
         b=_mean(values, lambda value: value.b.value),
@@ -141,7 +142,7 @@ def metric_difference(pairs: Sequence[Pair], metric: MetricName, plan: Plan) -> 
     )
 
 
-def both_values(pairs: Sequence[Pair], metric: MetricName, *, left_out_as_zero: bool = False) -> list[Both]:
+def both_values(pairs: Sequence[Pair], metric: Measure, *, left_out_as_zero: bool = False) -> list[Both]:
     """The metric of each question that counts in both runs (`left_out_as_zero`: see `pairing.mean`)."""
     found: list[Both] = []
     for pair in pairs:
@@ -150,6 +151,11 @@ def both_values(pairs: Sequence[Pair], metric: MetricName, *, left_out_as_zero: 
         if a is not None and b is not None:
             found.append(Both(a, b))
     return found
+
+
+def _is_binary(metric: Measure, pairs: Sequence[Pair]) -> bool:
+    """Whether every question is simply right or wrong in each run."""
+    return metric.rate and (metric.fold != "mean" or one_session_each(pairs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
+from sandbox.measures import CITED, Measure, Measures, values_of
 from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import Flag, Outcome, Record
-from sandbox.summary import MetricName, metric_values
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 
 State = Literal[Outcome, "no_sentence", "no_citation", "mixed"]
@@ -33,7 +33,7 @@ class Session:
     state: State
     cause: str
     flags: tuple[Flag, ...]
-    values: Mapping[MetricName, Value]
+    values: Mapping[str, Value]
 
 
 @dataclass(slots=True)
@@ -89,8 +89,8 @@ class Pairing:
     changed: int
 
 
-def gather(records: Iterable[Record]) -> Questions:
-    """The questions of a run, in one pass over its records (any order)."""
+def gather(records: Iterable[Record], measures: Measures = CITED) -> Questions:
+    """The questions of a run, in one pass over its records (any order), with what they give to `measures`."""
     by_id: dict[str, Question] = {}
     judging = VerdictCounter()
     n_sessions = 0
@@ -101,7 +101,7 @@ def gather(records: Iterable[Record]) -> Questions:
                 record.sample_id, record.task_type, record.question, _asked(record)
             )
         question.sessions.append(
-            Session(state_of(record), _cause(record.outcome_reason), record.flags, metric_values(record))
+            Session(state_of(record), _cause(record.outcome_reason), record.flags, values_of(record, measures))
         )
         judging.add(record)
         n_sessions += 1
@@ -119,16 +119,19 @@ def paired(a: Questions, b: Questions) -> Pairing:
     return Pairing(pairs, len(a.by_id) - len(common), len(b.by_id) - len(common), len(common) - len(pairs))
 
 
-def mean(question: Question, metric: MetricName, *, left_out_as_zero: bool = False) -> Mean | None:
-    """The question's mean over its sessions that count, None where none does.
+def mean(question: Question, metric: Measure, *, left_out_as_zero: bool = False) -> Mean | None:
+    """The question's value: the mean over its sessions that count, or what the measure folds them into; None where none
+    counts.
 
     `left_out_as_zero`: sessions left out for their outcome (a context overflow) count as 0; those left out because
     there is nothing to measure (no reference, no sources, not asked) still do not count.
     """
-    values = [session.values[metric] for session in question.sessions]
+    values = [session.values[metric.name] for session in question.sessions]
     kept = [value for value in (map(_zeroed, values) if left_out_as_zero else values) if isinstance(value, Counted)]
     if not kept:
         return None
+    if metric.fold != "mean":
+        return Mean(*(_folded([end(value) for value in kept], metric) for end in _ENDS))
     return Mean(
         sum((value.value for value in kept), Fraction(0)) / len(kept),
         sum((value.low for value in kept), Fraction(0)) / len(kept),
@@ -136,9 +139,9 @@ def mean(question: Question, metric: MetricName, *, left_out_as_zero: bool = Fal
     )
 
 
-def left_out(questions: Iterable[Question], metric: MetricName) -> dict[str, int]:
+def left_out(questions: Iterable[Question], metric: Measure) -> dict[str, int]:
     """Sessions that the metric leaves out, by reason, sorted."""
-    values = (session.values[metric] for question in questions for session in question.sessions)
+    values = (session.values[metric.name] for question in questions for session in question.sessions)
     return dict(sorted(Counter(value.reason for value in values if isinstance(value, LeftOut)).items()))
 
 
@@ -152,6 +155,18 @@ def state_of(record: Record) -> State:
     if "no_sentence" in record.flags:
         return "no_sentence"
     return "no_citation" if "no_citation" in record.flags else record.outcome
+
+
+_ENDS: tuple[Callable[[Counted], Fraction], ...] = (
+    lambda value: value.value,
+    lambda value: value.low,
+    lambda value: value.high,
+)
+
+
+def _folded(ends: Sequence[Fraction], metric: Measure) -> Fraction:
+    passed = any(end == 1 for end in ends) if metric.fold == "any" else all(end == 1 for end in ends)
+    return Fraction(int(passed))
 
 
 def _zeroed(value: Value) -> Value:

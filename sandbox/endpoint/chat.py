@@ -59,7 +59,7 @@ def encode(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-ModelFailureKind = Literal["context_overflow", "api_error", "empty_reply", "bad_reply"]
+ModelFailureKind = Literal["context_overflow", "api_error", "api_refusal", "empty_reply", "bad_reply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,8 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
     reasoning_field: str | None = None
+    refused: bool = False
+    """True where the API, not the model, refused: a content filter, or a refusal apart from the content."""
 
 
 class ModelFailure(Exception):

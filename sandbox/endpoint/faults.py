@@ -4,7 +4,8 @@ Knows: the error forms of the servers that people run. Must not know: how reques
 
 Forms seen in: vLLM `entrypoints/openai` (maximum context length …), llama.cpp `tools/server` (exceed_context_size_error),
 SGLang `tokenizer_manager` (longer than the model's context length), OpenAI (code context_length_exceeded),
-text-generation-inference (`inputs` tokens + `max_new_tokens`).
+text-generation-inference (`inputs` tokens + `max_new_tokens`). Content filters: Azure OpenAI (code content_filter),
+OpenAI (content_policy_violation), Gemini (PROHIBITED_CONTENT).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal
 
 from sandbox.endpoint.lenient import mapping, parsed
 
-Action = Literal["stop", "retry", "overflow", "fail"]
+Action = Literal["stop", "retry", "overflow", "refused", "fail"]
 
 OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size_error"
@@ -29,6 +30,10 @@ TOOLS_OFF = re.compile(
     r"enable-auto-tool-choice|tool-call-parser|requires --jinja|does not support tools", re.IGNORECASE
 )
 FORMAT_OFF = re.compile(r"response_format|json_schema|guided|structured output|grammar", re.IGNORECASE)
+REFUSED = re.compile(
+    r"content[_ ]filter|content[_ ]management[_ ]policy|content_policy_violation|prompt was flagged|PROHIBITED_CONTENT",
+    re.IGNORECASE,
+)
 QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 INPUT_TOKENS = re.compile(
     r"request has (\d+) input tokens|\((\d+) in the messages|prompt contains at least (\d+) input tokens"
@@ -59,6 +64,8 @@ def classify(status: int, body: bytes, retry_after: str | None, *, asked_format:
     said = f"HTTP {status}: {_message(text)}"
     if OVERFLOW.search(text) and status in (400, 413, 422, 500):
         return Fault("overflow", said, None, _number(INPUT_TOKENS, text), _number(CONTEXT_TOKENS, text))
+    if status in (400, 403, 422) and REFUSED.search(text):
+        return Fault("refused", said)
     if status in (401, 403):
         return Fault("stop", f"{said} — check the API key (the variable named by api_key_env)")
     if status == 404:

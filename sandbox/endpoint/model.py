@@ -115,6 +115,8 @@ class ModelClient:
                     raise ModelFailure("context_overflow", message, failed)
             if action == "stop":
                 raise SetupError(f"{self.endpoint.name}: {message}")
+            if action == "refused":
+                raise ModelFailure("api_refusal", message, failed)
             if action == "fail":
                 raise ModelFailure("api_error", message, failed)
             tries += 1
@@ -247,9 +249,11 @@ def parse(body: bytes, failed: Usage | None = None) -> Reply:
     if not message:
         raise ModelFailure("bad_reply", "the reply holds no message", usage)
     name = next((name for name in REASONING_FIELDS if isinstance(message.get(name), str)), None)
+    finish_reason = text(first.get("finish_reason"))
     return Reply(
         content=_content(message.get("content")),
-        finish_reason=text(first.get("finish_reason")),
+        finish_reason=finish_reason,
+        refused=finish_reason == "content_filter" or bool(text(message.get("refusal"))),
         usage=usage,
         tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
         reasoning=_whole(str(message[name])) if name else None,

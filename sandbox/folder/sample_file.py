@@ -15,6 +15,7 @@ from sandbox.sample import Criterion, GivenPage, Gold, Sample, Script
 from tools.tool import SetupError
 
 SAMPLES = "samples.jsonl"
+RESPONSES = b'"responses":'
 
 
 class GivenRow(Row):
@@ -67,11 +68,31 @@ def read_samples(folder: Path) -> tuple[Sample, ...]:
     path = folder / SAMPLES
     try:
         lines = path.read_bytes().splitlines()
-        return tuple(_sample(SampleRow.model_validate_json(line)) for line in lines)
+        return tuple(_read(line, folder) for line in lines)
     except FileNotFoundError as error:
         raise SetupError(f"{path} is not there: is {folder} a run folder of this version of pincite?") from error
+
+
+def count_sessions(folder: Path, limit: int | None, repeats: int) -> int | None:
+    """How many sessions the whole run has; None where its samples are not known."""
+    try:
+        lines = (folder / SAMPLES).read_bytes().splitlines()[:limit]
+    except FileNotFoundError:
+        return None
+    return sum(n_sessions(_read(line, folder), repeats) if RESPONSES in line else repeats for line in lines)
+
+
+def n_sessions(sample: Sample, repeats: int) -> int:
+    """How often a sample is played: `repeats` times, or once for each response that it brings (once if it has none)."""
+    responses = sample.script.responses
+    return repeats if responses is None else max(1, len(responses))
+
+
+def _read(line: bytes, folder: Path) -> Sample:
+    try:
+        return _sample(SampleRow.model_validate_json(line))
     except ValidationError as error:
-        raise SetupError(f"{path} cannot be read: {error.errors()[0]['msg']}") from error
+        raise SetupError(f"{folder / SAMPLES} cannot be read: {error.errors()[0]['msg']}") from error
 
 
 def _row(sample: Sample) -> SampleRow:
@@ -116,9 +137,7 @@ def _sample(row: SampleRow) -> Sample:
     return Sample(
         id=row.id,
         question=row.question,
-        script=Script(
-            turns=row.turns, history=row.history, tools=row.tools, given=given, responses=row.responses
-        ),
+        script=Script(turns=row.turns, history=row.history, tools=row.tools, given=given, responses=row.responses),
         gold=Gold(row.reference, row.sources, criterion),
         task_type=row.task_type,
         labels=row.labels,

@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.folder.store import RECORDS, SETTINGS, read_records
+from sandbox.benchmarks.table import measures_of, type_name_of
+from sandbox.endpoint.lenient import mapping
+from sandbox.folder.store import RECORDS, SETTINGS, read_provenance, read_records
 from sandbox.folder.tape_reports import counts, read_rows
 from sandbox.linting.recovered import recovered_labels
+from sandbox.measures import Measures
 from sandbox.record import Record
 from sandbox.settings import RunSettings, resolve
 from sandbox.summary import RunFacts, Summary, summarise
@@ -49,7 +52,15 @@ class StoredRun:
             tape=counts(read_rows(self.path)),
             max_evidence_chars=self.settings.judge.max_evidence_chars,
             recovered=recovered_labels(self.path),
+            measures=self.measures,
+            type_name=type_name_of(self.settings),
+            left_out=_left_out(self.path),
         )
+
+    @property
+    def measures(self) -> Measures:
+        """What the run's benchmark measures."""
+        return measures_of(self.settings)
 
     def summary(self) -> Summary:
         """The figures, worked out from the records. Raises SetupError where no session is finished yet."""
@@ -59,6 +70,13 @@ class StoredRun:
                 f"no session of {self.path} is finished yet: continue it with pincite run … --out {self.path}"
             )
         return made
+
+
+def _left_out(path: Path) -> dict[str, int]:
+    """The rows of the data that were not asked, as the provenance counts them."""
+    capsule = read_provenance(path)
+    data = mapping(capsule.compared.get("data")) if capsule is not None else {}
+    return {reason: n for reason, n in mapping(data.get("left_out")).items() if isinstance(n, int)}
 
 
 def open_run(path: Path, *, need_records: bool = True) -> StoredRun:

@@ -121,6 +121,19 @@ def load_prompt(name: str, language: Language, folder: Path | None = None) -> Pr
         raise SetupError(f"cannot read the prompt {own}: {error.strerror}") from error
 
 
+def prompt_of_text(name: str, language: Language, text: str) -> Prompt:
+    """A prompt whose wording the user gives as a text. Raises SetupError as `load_prompt` does.
+
+    Where it has no place by name but as many bare `{}` as the prompt has places, these stand for them in the order of
+    `PLACES`: the published prompt of MultiChallenge has one for the answer and then one for the question.
+    """
+    places = PLACES[name]
+    if not _PLACE.search(text) and text.count("{}") == len(places):
+        for place in places:
+            text = text.replace("{}", "{" + place + "}", 1)
+    return _read(name, language, text.encode(), "of your own")
+
+
 def _own_file(name: str, file_name: str, folder: Path) -> Path | None:
     """The user's file; None where they leave this prompt to us. A folder that cannot be meant like that is an error."""
     if not folder.is_dir():

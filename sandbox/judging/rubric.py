@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from sandbox.endpoint.chat import ChatModel, Conversation, ModelFailure, Reply
-from sandbox.judging.prompt import Prompt, load_prompt
+from sandbox.judging.prompt import Prompt, load_prompt, prompt_of_text
 from sandbox.record import Usage, VerdictRow
 from tools.tool import Language, SetupError
 
@@ -82,9 +82,12 @@ class _Reading:
     reason: str = ""
 
 
-def load_rubric(name: str, language: Language, folder: Path | None = None) -> Rubric:
-    """The rubric of that name (a key of `LABELS`) with its prompt. Raises SetupError (`load_prompt`)."""
-    prompt = load_prompt(name, language, folder)
+def load_rubric(name: str, language: Language, folder: Path | None = None, text: str | None = None) -> Rubric:
+    """The rubric of that name (a key of `LABELS`) with its prompt: `text`, where it is given, else a file.
+
+    Raises SetupError (`load_prompt`, `prompt_of_text`).
+    """
+    prompt = load_prompt(name, language, folder) if text is None else prompt_of_text(name, language, text)
     return Rubric(name, LABELS[name], prompt)
 
 
@@ -219,7 +222,7 @@ def _classified(error: ModelFailure) -> tuple[FailureName, str, bool]:
     match error.kind:
         case "context_overflow":
             return "overflow", error.message, False
-        case "api_error":
+        case "api_error" | "api_refusal":
             return "api", error.message, False
         case "bad_reply":
             return "api", error.message, True

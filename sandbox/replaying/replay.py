@@ -29,7 +29,7 @@ from sandbox.folder.stored_run import StoredRun
 from sandbox.folder.tape_reports import TapeRow, tape_row
 from sandbox.record import Record, canonical
 from sandbox.replaying.differences import first_difference
-from sandbox.run import TAPE
+from sandbox.run import TAPE, sessions_of
 from sandbox.sample import Sample
 from sandbox.session import SessionRules, run_session
 from sandbox.settings import RunSettings
@@ -172,7 +172,7 @@ class _Work:
     def recorded(self, repeats: int) -> list[Key]:
         """Every session of the samples that has a tape."""
         names = set(self.tapes.sessions())
-        keys = [(sample, repeat) for repeat in range(repeats) for sample in self.samples]
+        keys = [(sample.id, repeat) for sample, repeat in sessions_of(list(self.samples.values()), repeats)]
         return [key for key in keys if session_name(*key) in names]
 
     async def play(self, key: Key) -> Played:

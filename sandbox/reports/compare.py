@@ -13,19 +13,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.comparing.comparison import Comparison, Moved, MovedSide, Side
+from sandbox.comparing.comparison import Comparison, MovedSide, Side
 from sandbox.comparing.metric_change import AsZero
 from sandbox.reports.figure_table import figure_table
-from sandbox.reports.terminal import NAMES, NOTHING, SHORT_NAMES, percent
+from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.two_judges import agreement_text
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
-from sandbox.summary import MetricName
+from sandbox.tally import NamedMeasure
 
 ALPHA = 0.05
-BY_TYPE: tuple[MetricName, ...] = ("consistency", "citation_f1")
-SHARES: tuple[MetricName, ...] = ("consistency", "citation_recall", "citation_precision", "citation_f1")
-WHY: tuple[MetricName, ...] = ("citation_recall", "citation_precision", "source_found")
 QUESTION_CELLS = 74
 LEAST_SHOWN = 0.0005
 """Differences that would be printed as 0.0 have no sign."""
@@ -41,7 +38,7 @@ def comparison_report(made: Comparison) -> RenderableType:
         parts += ["", _discordant(made)]
         parts += ["", _changes(made)]
         parts += ["", _by_type(made)] if made.by_task_type else []
-        parts += ["", *_moved(made.moved)] if made.moved else []
+        parts += ["", *_moved(made)] if made.moved else []
     return Group(*parts, "", _notes(made))
 
 
@@ -98,9 +95,10 @@ def _overlap(made: Comparison) -> Text:
 def _differences(made: Comparison) -> Table:
     level = f"{100 * made.statistics.level:.0f} % interval"
     table = figure_table("Difference, points", ["A %", "B %", "B − A", level, "p", "Holm", "n"])
-    for name, change in made.metrics.items():
+    for measure in made.measures:
+        change = made.metrics[measure.name]
         table.add_row(
-            NAMES[name],
+            measure.title,
             percent(change.a),
             percent(change.b),
             points(change.difference),
@@ -117,30 +115,34 @@ def _range(ends: tuple[float, float] | None) -> str:
 
 
 def _conclusions(made: Comparison) -> Iterator[RenderableType]:
-    tested: list[MetricName] = [name for name, change in made.metrics.items() if change.p_holm is not None]
-    real: list[MetricName] = [name for name in tested if (made.metrics[name].p_holm or 0) < ALPHA]
-    open_: list[MetricName] = [name for name in tested if name not in real]
+    tested = [one for one in made.measures if made.metrics[one.name].p_holm is not None]
+    real = [one for one in tested if (made.metrics[one.name].p_holm or 0) < ALPHA]
+    open_ = [one for one in tested if one not in real]
     if real:
-        found = ", ".join(f"{NAMES[name]} {points(made.metrics[name].difference)}" for name in real)
+        found = ", ".join(f"{one.title} {points(made.metrics[one.name].difference)}" for one in real)
         yield Text(f"Real beyond chance (p < {ALPHA} after Holm): {found}.")
     if open_:
-        yield Text(f"Not shown to differ: {', '.join(NAMES[name] for name in open_)}. That is not shown to be equal.")
-    turning = [NAMES[name] for name, change in made.metrics.items() if change.bounds and _sign_open(change.bounds)]
+        yield Text(f"Not shown to differ: {', '.join(one.title for one in open_)}. That is not shown to be equal.")
+    turning = [one.title for one in made.measures if _sign_open(made.metrics[one.name].bounds)]
     if turning:
         yield Text(f"Verdicts are missing; they could turn the sign of: {', '.join(turning)}.")
-    for name in BY_TYPE:
-        change = made.metrics.get(name)
-        if change is not None and change.strength is not None:
+    for one in _headlines(made):
+        change = made.metrics[one.name]
+        if change.strength is not None:
             strength = change.strength
             yield Text(
-                f"{NAMES[name]}: {change.pairs} questions can show {100 * strength.detectable:.1f} points "
+                f"{one.title}: {change.pairs} questions can show {100 * strength.detectable:.1f} points "
                 f"({100 * made.statistics.power:.0f} % power); {100 * made.statistics.target:.0f} points would need "
                 f"{strength.questions_for_target:,} questions."
             )
 
 
-def _sign_open(bounds: tuple[float, float]) -> bool:
-    return bounds[0] <= 0 <= bounds[1]
+def _headlines(made: Comparison) -> list[NamedMeasure]:
+    return [one for one in made.measures if one.headline]
+
+
+def _sign_open(bounds: tuple[float, float] | None) -> bool:
+    return bounds is not None and bounds[0] <= 0 <= bounds[1]
 
 
 def _discordant(made: Comparison) -> Table:
@@ -150,12 +152,13 @@ def _discordant(made: Comparison) -> Table:
     columns += ["B − A with these as 0"] if zeros else []
     columns += ["missing verdicts"] if undecided else []
     table = figure_table("Questions", columns)
-    for name, change in made.metrics.items():
+    for measure in made.measures:
+        change = made.metrics[measure.name]
         row = [str(change.higher_in_a), str(change.higher_in_b), str(change.equal)]
         row += [str(_lost(change.left_out.a)), str(_lost(change.left_out.b))]
         row += [_zeros(change.left_out_as_zero)] if zeros else []
         row += [_range(change.bounds) if change.bounds else ""] if undecided else []
-        table.add_row(SHORT_NAMES[name], *row)
+        table.add_row(measure.short, *row)
     return table
 
 
@@ -169,15 +172,18 @@ def _zeros(zeros: AsZero | None) -> str:
 
 def _changes(made: Comparison) -> Table:
     """Where the difference comes from: each change of state with the points that it gives to the whole."""
-    names: list[MetricName] = [name for name in SHARES if name in made.metrics and made.metrics[name].pairs]
-    table = figure_table("Where it comes from: A → B", ["questions", *(SHORT_NAMES[name] for name in names)])
+    shared = [one for one in made.measures if one.always and made.metrics[one.name].pairs]
+    table = figure_table("Where it comes from: A → B", ["questions", *(one.short for one in shared)])
     for change in made.changes:
         before, after = _words(change.a), _words(change.b)
         label = f"{before}, both" if before == after else f"{before} → {after}"
-        table.add_row(label, str(change.questions), *(points(change.share[name]) for name in names))
+        table.add_row(label, str(change.questions), *(points(change.share[one.name]) for one in shared))
     table.add_section()
     table.add_row(
-        "all", str(made.questions.compared), *(points(made.metrics[name].difference) for name in names), style="bold"
+        "all",
+        str(made.questions.compared),
+        *(points(made.metrics[one.name].difference) for one in shared),
+        style="bold",
     )
     return table
 
@@ -187,42 +193,43 @@ def _words(key: str) -> str:
 
 
 def _by_type(made: Comparison) -> Table:
-    names: list[MetricName] = [name for name in BY_TYPE if name in made.metrics]
-    table = figure_table(
-        "By task type, B − A", ["n", *(column for name in names for column in (SHORT_NAMES[name], ""))]
-    )
+    known_by = _headlines(made)
+    table = figure_table("By task type, B − A", ["n", *(column for one in known_by for column in (one.short, ""))])
     for task_type, change in made.by_task_type.items():
         cells = [
             cell
-            for name in names
-            for cell in (points(change.metrics[name].difference), _range(change.metrics[name].interval))
+            for one in known_by
+            for cell in (points(change.metrics[one.name].difference), _range(change.metrics[one.name].interval))
         ]
         table.add_row(one_line(task_type, 24), str(change.questions), *cells)
     return table
 
 
-def _moved(moved: Sequence[Moved]) -> Iterator[RenderableType]:
+def _moved(made: Comparison) -> Iterator[RenderableType]:
+    moved = made.moved
     yield Text(f"The {len(moved)} questions that moved most" if len(moved) > 1 else "One question moved", style="bold")
     for question in moved:
         a, b = question.a.values, question.b.values
         figures = " · ".join(
-            f"{SHORT_NAMES[name]} {percent(a[name])} → {percent(b[name])}" for name in BY_TYPE if a[name] != b[name]
+            f"{one.short} {percent(a[one.name])} → {percent(b[one.name])}"
+            for one in _headlines(made)
+            if a[one.name] != b[one.name]
         )
         yield Text(f"{one_line(question.sample_id, 30)} · {figures}" if figures else one_line(question.sample_id, 30))
-        yield Padding(Text(_why(question.a, question.b)), (0, 0, 0, 2), expand=False)
+        yield Padding(Text(_why(question.a, question.b, made.measures)), (0, 0, 0, 2), expand=False)
         yield Padding(Text(one_line(question.question, QUESTION_CELLS)), (0, 0, 0, 2), expand=False)
 
 
-def _why(a: MovedSide, b: MovedSide) -> str:
+def _why(a: MovedSide, b: MovedSide, measures: Sequence[NamedMeasure]) -> str:
     """The change of state with its causes; where the state is the same, the parts of the score that changed."""
     if a.state != b.state:
         reasons = [f"{_state(a)} → {_state(b)}"]
     else:
         reasons = [] if a.state == "answered" else [f"{_state(a)}, both"]
         reasons += [
-            f"{NAMES[name].lower()} {percent(a.values[name])} → {percent(b.values[name])}"
-            for name in WHY
-            if a.values[name] != b.values[name]
+            f"{one.title.lower()} {percent(a.values[one.name])} → {percent(b.values[one.name])}"
+            for one in measures
+            if not one.headline and a.values[one.name] != b.values[one.name]
         ]
     for letter, mine, other in (("A", a, b), ("B", b, a)):
         flags = [flag for flag in mine.flags if flag not in other.flags and flag != mine.state]

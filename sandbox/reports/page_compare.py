@@ -5,16 +5,13 @@ Knows: when two runs may be compared, paired comparisons. Must not know: HTML, h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from sandbox.comparing.comparable import Differences, differences, expected_sessions, refusal
-from sandbox.comparing.comparison import Occasion, Side, compare
-from sandbox.comparing.judge_agreement import Judged, same_answers
-from sandbox.comparing.pairing import Questions, gather
-from sandbox.folder.provenance import Provenance
-from sandbox.folder.store import read_provenance
+from sandbox.comparing.comparable import Differences, differences, refusal
+from sandbox.comparing.compared_run import ComparedRun, compared_run
+from sandbox.comparing.comparison import Occasion, compare
+from sandbox.comparing.judge_agreement import same_answers
 from sandbox.folder.stored_run import StoredRun
-from sandbox.record import Record
 from sandbox.reports.page_format import ChangeShown, ComparedShown
 from sandbox.reports.terminal import LETTERS
 
@@ -23,39 +20,13 @@ def compared_with_first(runs: Sequence[StoredRun]) -> tuple[ComparedShown, ...]:
     """One comparison for each run after the first, which is run A; a refused one has its reason and no figures."""
     if len(runs) < 2:
         return ()
-    first = _Side(runs[0])
-    return tuple(_compared(letter, first, _Side(other)) for letter, other in zip(LETTERS[1:], runs[1:], strict=False))
+    first = compared_run(runs[0])
+    return tuple(
+        _compared(letter, first, compared_run(other)) for letter, other in zip(LETTERS[1:], runs[1:], strict=False)
+    )
 
 
-class _Side:
-    """A run with what is known of it."""
-
-    def __init__(self, run: StoredRun) -> None:
-        self.capsule: Provenance | None = read_provenance(run.path)
-        self.judged = Judged()
-        self.questions: Questions = gather(self._noted(run.records()))
-        capsule, questions = self.capsule, self.questions
-        settings = run.settings
-        self.shown = Side(
-            run=str(run.path),
-            benchmark=settings.benchmark,
-            model=settings.model.name,
-            judge=settings.judge.name,
-            started=capsule.starts[0].started if capsule and capsule.starts else None,
-            questions=len(questions.by_id),
-            sessions=questions.n_sessions,
-            expected_sessions=expected_sessions(capsule, settings.limit, settings.repeats),
-            contradictions=questions.judging.contradictions,
-            checked_pairs=questions.judging.checked_pairs,
-        )
-
-    def _noted(self, records: Iterable[Record]) -> Iterator[Record]:
-        for record in records:
-            self.judged.add(record)
-            yield record
-
-
-def _compared(letter: str, a: _Side, b: _Side) -> ComparedShown:
+def _compared(letter: str, a: ComparedRun, b: ComparedRun) -> ComparedShown:
     # Another judge on the same answers is what such a page is made for.
     found: Differences = differences(a.capsule, b.capsule, same_answers=same_answers(a.judged, b.judged))
     reason = refusal(found)
@@ -63,7 +34,8 @@ def _compared(letter: str, a: _Side, b: _Side) -> ComparedShown:
         return ComparedShown(letter=letter, refused=reason)
     if not a.questions.by_id or not b.questions.by_id:
         return ComparedShown(letter=letter, refused="a run without a finished session compares with nothing")
-    made = compare(a.questions, b.questions, Occasion(a.shown, b.shown, found.model, found.spoiling), n_moved=0)
+    occasion = Occasion(a.side, b.side, found.model, found.spoiling, measures=a.run.measures)
+    made = compare(a.questions, b.questions, occasion, n_moved=0)
     if not made.questions.compared:
         return ComparedShown(letter=letter, refused="no question is finished in both runs in the same words")
     return ComparedShown(

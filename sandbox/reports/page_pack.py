@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from sandbox.comparing.comparable import expected_sessions
+from sandbox.folder.sample_file import count_sessions
 from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_data import PagesKept, session_shown
@@ -85,7 +85,7 @@ def _run_shown(run: StoredRun, letter: str, index: RunIndex, facts: RunFacts, ro
         name=run.path.name,
         summary=summary,
         headline=headline(summary),
-        expected_sessions=expected_sessions(capsule, run.settings.limit, run.settings.repeats),
+        expected_sessions=count_sessions(run.path, run.settings.limit, run.settings.repeats),
         compared=capsule.compared if capsule else {},
         starts=tuple(start.model_dump(mode="json") for start in capsule.starts) if capsule else (),
         hosts=index.hosts(),

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from html import escape
 
 from sandbox.reports.page_format import RunShown
-from sandbox.reports.terminal import NAMES, NOTHING, percent
+from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
-from sandbox.summary import Metric
+from sandbox.tally import Metric
 
 
 def text(value: str) -> str:
@@ -36,7 +36,7 @@ def _run(run: RunShown) -> str:
     first = "".join(
         f"<em>{text(part.text)} </em>" if part.strong else text(part.text) + " " for part in run.headline.first
     )
-    rows = "".join(_score(NAMES[name], metric) for name, metric in summary.metrics.items())
+    rows = "".join(_score(one.title, summary.metrics[one.name]) for one in summary.measures)
     outcomes = ", ".join(f"{n} {text(outcome.replace('_', ' '))}" for outcome, n in summary.outcomes.items())
     return (
         f"<section><p>{text(summary.benchmark)} · {text(summary.model)} · judge {text(summary.judge)}</p>"

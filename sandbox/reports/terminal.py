@@ -5,7 +5,7 @@ Knows: summaries and how people read figures. Must not know: records, files. Rat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO, get_args
 
@@ -18,24 +18,9 @@ from sandbox.outcome import COUNTING
 from sandbox.record import Outcome
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
-from sandbox.summary import OTHER, CodeLoss, Metric, MetricName, Summary
+from sandbox.summary import CITATION_F1, OTHER, CodeLoss, Summary, TypeSummary
+from sandbox.tally import Metric, NamedMeasure
 
-NAMES: Mapping[MetricName, str] = {
-    "consistency": "Consistency",
-    "citation_recall": "Citation recall",
-    "citation_precision": "Citation precision",
-    "citation_f1": "Citation F1",
-    "source_found": "Source found",
-    "source_cited": "Source cited",
-}
-SHORT_NAMES: Mapping[MetricName, str] = {
-    "consistency": "Consist.",
-    "citation_recall": "Recall",
-    "citation_precision": "Precision",
-    "citation_f1": "F1",
-    "source_found": "Found",
-    "source_cited": "Cited",
-}
 NOTHING = "–"
 JUDGE_HITS = "  answered by other runs' tapes"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -69,8 +54,13 @@ def report(summaries: Sequence[Summary]) -> RenderableType:
     """Scores, outcomes, format, task types, work and notes of the runs (at least one), side by side where several."""
     runs = [_Run(_letter(i, len(summaries)), summary) for i, summary in enumerate(summaries)]
     parts: list[RenderableType] = [_heading(run) for run in runs]
-    tables = [_scores(runs), _outcomes(runs), _format(runs)]
-    tables += [_by_type(run) for run in runs if run.summary.by_task_type]
+    tables = [_scores(runs), _outcomes(runs)]
+    tables += [_format(runs)] if any(_is_cited(run.summary) for run in runs) else []
+    for run in runs:
+        made = run.summary
+        tables += [_broken_down(run, made.type_name, made.by_task_type)] if made.by_task_type else []
+        tables += [_broken_down(run, label, values) for label, values in made.by_label.items()]
+    tables += [_attempts(runs)] if any(run.summary.attempts for run in runs) else []
     tables += [_repeats(run) for run in runs if run.summary.judging.repeats is not None]
     for table in [*tables, _work(runs)]:
         parts += ["", table]
@@ -119,15 +109,14 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 
 
 def _scores(runs: Sequence[_Run]) -> Table:
-    names: list[MetricName] = [name for name in NAMES if any(name in run.summary.metrics for run in runs)]
     undecided = any(metric.undecided for run in runs for metric in run.summary.metrics.values())
     level = f"{100 * runs[0].summary.statistics.level:.0f} % interval"
     table = _table("Scores", ["", "%", level, "n", *(["bounds"] if undecided else [])])
     table.add_column("left out")
-    for name in names:
-        label = NAMES[name]
+    for measure in measures_of(run.summary.measures for run in runs):
+        label = measure.title
         for run in runs:
-            metric = run.summary.metrics.get(name)
+            metric = run.summary.metrics.get(measure.name)
             if metric is None:
                 continue
             bounds = [_range(metric.bounds) if metric.undecided else ""] if undecided else []
@@ -135,6 +124,11 @@ def _scores(runs: Sequence[_Run]) -> Table:
             table.add_row(label, run.letter, *figures, _left_out(metric))
             label = ""
     return table
+
+
+def measures_of(told: Iterable[Sequence[NamedMeasure]]) -> list[NamedMeasure]:
+    """The measures of all runs, each once, in the order of their tables."""
+    return list({measure.name: measure for measures in told for measure in measures}.values())
 
 
 def _range(ends: tuple[float, float] | None) -> str:
@@ -150,16 +144,31 @@ def _words(key: str) -> str:
 
 
 def _outcomes(runs: Sequence[_Run]) -> Table:
-    table = _table("Outcomes", [*(run.letter or "sessions" for run in runs), "consistency", "citation scores"])
+    cited = any(_is_cited(run.summary) for run in runs)
+    table = _table(
+        "Outcomes",
+        [*(run.letter or "sessions" for run in runs), *(("consistency", "citation scores") if cited else ("verdict",))],
+    )
     outcomes: tuple[Outcome, ...] = get_args(Outcome)
     for outcome in outcomes:
         counts = [str(run.summary.outcomes.get(outcome, 0)) for run in runs]
-        table.add_row(_words(outcome), *counts, COUNTING[outcome].consistency, COUNTING[outcome].citation)
+        rule = COUNTING[outcome]
+        rules = (rule.consistency, rule.citation) if cited else (rule.criterion,)
+        table.add_row(_words(outcome), *counts, *rules)
         reasons = [run.summary.outcome_reasons.get(outcome, {}) for run in runs]
         causes = sorted({cause for counted in reasons for cause in counted})
         for cause in causes if causes != [OTHER] else ():
-            table.add_row(f"  {_words(cause)}", *(str(counted.get(cause, 0)) for counted in reasons), "", "")
+            table.add_row(
+                f"  {_words(cause)}", *(str(counted.get(cause, 0)) for counted in reasons), *[""] * len(rules)
+            )
+    for reason in sorted({reason for run in runs for reason in run.summary.left_out}):
+        counts = [str(run.summary.left_out.get(reason, 0)) for run in runs]
+        table.add_row(f"not asked: {_words(reason)}", *counts, *["left out"] * (2 if cited else 1))
     return table
+
+
+def _is_cited(made: Summary) -> bool:
+    return CITATION_F1 in made.metrics
 
 
 FORMAT_ROWS = (
@@ -195,15 +204,31 @@ def _loss(loss: CodeLoss | None) -> str:
     return f"{loss.answers}{points}"
 
 
-def _by_type(run: _Run) -> Table:
-    types = run.summary.by_task_type
-    names: list[MetricName] = [name for name in SHORT_NAMES if any(name in made.metrics for made in types.values())]
-    title = f"By task type, %{' · ' if run.letter else ''}{run.letter}"
-    table = _table(title, ["n", *(SHORT_NAMES[name] for name in names)])
-    for task_type, made in types.items():
-        values = [percent(made.metrics[name].value) if name in made.metrics else NOTHING for name in names]
-        table.add_row(one_line(task_type, 40), str(sum(made.outcomes.values())), *values)
+def _broken_down(run: _Run, by: str, parts: Mapping[str, TypeSummary]) -> Table:
+    measures = [one for one in run.summary.measures if any(one.name in made.metrics for made in parts.values())]
+    title = f"By {_words(by)}, %{' · ' if run.letter else ''}{run.letter}"
+    table = _table(title, ["n", *(one.short for one in measures)])
+    for name, made in parts.items():
+        values = [percent(made.metrics[one.name].value) if one.name in made.metrics else NOTHING for one in measures]
+        table.add_row(one_line(name, 40), str(sum(made.outcomes.values())), *values)
     return table
+
+
+def _attempts(runs: Sequence[_Run]) -> Table:
+    """How often each question passed of the times it was asked, and how many passed sometimes only."""
+    table = _table("Questions by how often they passed", [run.letter or "questions" for run in runs])
+    most = max(run.summary.attempts.sessions for run in runs if run.summary.attempts)
+    for n in range(most + 1):
+        counts = [_passed(run.summary, n) for run in runs]
+        table.add_row(f"{n} times" if n != 1 else "once", *counts)
+    flips = [NOTHING if run.summary.attempts is None else str(run.summary.attempts.flips) for run in runs]
+    table.add_row("sometimes only (flips)", *flips)
+    return table
+
+
+def _passed(made: Summary, n: int) -> str:
+    found = made.attempts
+    return NOTHING if found is None or n > found.sessions else str(found.by_passed.get(n, 0))
 
 
 def _repeats(run: _Run) -> Table:
@@ -226,10 +251,12 @@ def _repeats(run: _Run) -> Table:
 
 
 WEB_HITS, LENIENT = "searches and pages from recorded runs", "LENIENT answers, not quite the ones asked for"
-IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT)
+THINKING = "answers with reasoning"
+IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT, THINKING)
 """Rows that stand in the table only where a run has something to say in them."""
 
 WORK_ROWS = (
+    _Row(THINKING, lambda made: f"{made.thinking:,}"),
     _Row("rounds per session", lambda made: f"{made.rounds / made.sessions:.1f}" if made.sessions else NOTHING),
     _Row("model calls", lambda made: f"{made.usage.model.calls:,}"),
     _Row("  tokens in", lambda made: f"{made.usage.model.prompt_tokens:,}"),
@@ -275,15 +302,17 @@ def _tool(made: Summary, tool: str) -> str:
 
 
 def _notes(summaries: Sequence[Summary]) -> Text:
-    notes = [_denominator(summaries[0])] if len(summaries) == 1 else []
-    notes.append("Consistency is agreement with the reference answer, not a truth check of every added claim.")
+    notes: list[str] = []
+    if any(_is_cited(made) for made in summaries):
+        notes += [_denominator(summaries[0])] if len(summaries) == 1 else []
+        notes.append("Consistency is agreement with the reference answer, not a truth check of every added claim.")
     baseline = baseline_note(summaries)
     return Text("\n".join([*notes, baseline] if baseline else notes))
 
 
 def _denominator(made: Summary) -> str:
     """The denominator in words: `Citation scores count 571 − 26 (context overflow) = 545 answers.`"""
-    metric = made.metrics["citation_f1"]
+    metric = made.metrics[CITATION_F1]
     parts = "".join(f" − {n} ({_words(reason)})" for reason, n in metric.excluded.items())
     total = f" = {metric.n}" if parts else ""
     return f"Citation scores count {made.sessions}{parts}{total} answers."

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.comparing.comparable import differences, expected_sessions, refusal
+from sandbox.comparing.comparable import differences, refusal
 from sandbox.comparing.comparison import Comparison, Occasion, Side, as_json, compare
 from sandbox.comparing.metric_change import AsZero
 from sandbox.comparing.pairing import gather
 from sandbox.folder.provenance import Facts, Provenance
+from sandbox.folder.sample_file import SAMPLES, as_lines, count_sessions
 from sandbox.record import Flag, Outcome, Record, ScoreRow, VerdictRow
+from sandbox.sample import Gold, Sample, Script
 from sandbox.statistics import Plan, holm, mcnemar_exact, paired_bootstrap, tango
 
 QUICK = Plan(resamples=200)
@@ -271,12 +274,17 @@ def test_a_run_that_does_not_say_what_it_was_made_of_is_refused() -> None:
     assert "run B has no provenance.json" in (refusal(differences(capsule(), None)) or "")
 
 
-def test_how_long_a_run_should_be_follows_from_its_data() -> None:
-    assert expected_sessions(capsule(), None, 1) == 571
-    assert expected_sessions(capsule(), 100, 3) == 300
-    assert expected_sessions(capsule(), 1_000, 1) == 571
-    assert expected_sessions(capsule(data={"sha256": ""}), None, 1) is None
-    assert expected_sessions(None, None, 1) is None
+def test_the_size_of_the_whole_run_comes_from_its_samples(tmp_path: Path) -> None:
+    assert count_sessions(tmp_path, None, 1) is None
+    script = Script(turns=("問い",))
+    some = Script(turns=("問い",), responses=("一", None))
+    none = Script(turns=("問い",), responses=())
+    samples = [Sample(str(i), "問い", one, Gold("答え")) for i, one in enumerate((script, some, none))]
+    (tmp_path / SAMPLES).write_text(as_lines(samples), encoding="utf-8")
+    # A sample with responses has a session for each of them, and one where there is none.
+    assert count_sessions(tmp_path, None, 3) == 3 + 2 + 1
+    assert count_sessions(tmp_path, 2, 1) == 1 + 2
+    assert count_sessions(tmp_path, 100, 1) == 4
 
 
 def test_another_judge_is_no_doubt_where_the_answers_are_the_same() -> None:

@@ -56,6 +56,7 @@ By task type, %  n  Consist.  Recall  Precision    F1
 
 Work
 ──────────────────────────────────────
+answers with reasoning               1
 rounds per session                 0.8
 model calls                          2
   tokens in                      4,000
