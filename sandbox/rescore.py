@@ -13,7 +13,7 @@ from citations.markup import dialect_named, flags, parse
 from citations.model import FormatFlag
 from citations.policy import Policy
 from sandbox.assess import rescore, score_row
-from sandbox.record import Flag, Outcome, Record
+from sandbox.record import CriterionRow, Flag, Outcome, Record
 from tools.tool import SetupError
 
 FROM_THE_ANSWER: frozenset[Flag] = frozenset({*get_args(FormatFlag), "no_citation_needed"})
@@ -28,6 +28,8 @@ def rescored(record: Record, *, f1_only: bool = False, policy: Policy | None = N
     was never asked for makes a judge error (not with `f1_only`, where gaps are meant). Raises SetupError where the
     verdicts speak of sentences that the answer, as it is read now, does not have.
     """
+    if record.criterion is not None:
+        return _rescored_criterion(record, record.criterion)
     if record.answer is None or record.score is None:
         return record
     answer = parse(record.answer, dialect_named(record.dialect))
@@ -59,6 +61,15 @@ def evidence_of(record: Record) -> Mapping[int, str | None]:
         page.number: EVIDENCE_JOINT.join(dict.fromkeys(piece.text for piece in page.evidence)) or None
         for page in record.pages
     }
+
+
+def _rescored_criterion(record: Record, criterion: CriterionRow) -> Record:
+    """One verdict has no arithmetic: that an answer without one is a judge error is all that follows from it."""
+    lacking = criterion.verdict is None or criterion.verdict.label is None
+    if record.answer is None or lacking == (record.outcome == "judge_error"):
+        return record
+    outcome: Outcome = "judge_error" if lacking else "answered"
+    return record.model_copy(update={"outcome": outcome, "outcome_reason": NO_VERDICT if lacking else ""})
 
 
 def _outcome(record: Record, *, gap: bool) -> Outcome:

@@ -51,6 +51,8 @@ class VerdictCounter:
         """Take one record's verdicts."""
         if record.consistency is not None:
             self._count(record.consistency)
+        if record.criterion is not None and record.criterion.verdict is not None:
+            self._count(record.criterion.verdict)
         for unit in record.units:
             self._count(unit.verdict)
         relevance = _relevance_of_single_citations(record)

@@ -9,9 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.judging.sheet import KINDS, Kind, judgements
+from sandbox.measures import criterion_value
 from sandbox.outcome import Counted, Value, citation_values, consistency_value
 from sandbox.record import Record, VerdictRow
 from sandbox.rescore import rescored
@@ -35,8 +36,9 @@ class KindRepeats(BaseModel):
 class Repeats(BaseModel):
     """A run whose judge was asked `asked` times for each verdict.
 
-    `citation_f1`, `consistency`: the run's figures (0–1) had the first, the second, … verdict been the one that counts; a
-    repeat that brought none leaves the first one standing. None where nothing can be said.
+    `citation_f1`, `consistency`, `passed` (the rate of passing verdicts, where one decides): the run's figures (0–1) had
+    the first, the second, … verdict been the one that counts; a repeat that brought none leaves the first one standing.
+    None where nothing can be said.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +47,7 @@ class Repeats(BaseModel):
     kinds: dict[Kind, KindRepeats]
     citation_f1: tuple[float | None, ...]
     consistency: tuple[float | None, ...]
+    passed: tuple[float | None, ...] = Field(default=(), exclude_if=lambda passed: not passed)
 
 
 def labels_of(verdict: VerdictRow) -> tuple[str | None, ...]:
@@ -60,9 +63,13 @@ def is_flipped(verdict: VerdictRow) -> bool:
 def as_repeated(record: Record, k: int) -> Record:
     """The record, scored, as if what the judge said the `k`-th time (from 1 = as it is) had counted."""
     consistency = None if record.consistency is None else _kth(record.consistency, k)
+    criterion = record.criterion
+    if criterion is not None and criterion.verdict is not None:
+        criterion = criterion.model_copy(update={"verdict": _kth(criterion.verdict, k)})
     units = tuple(unit.model_copy(update={"verdict": _kth(unit.verdict, k)}) for unit in record.units)
     # Gaps are those of the record: that it lacks no verdict more than it did is not to be found out here.
-    return rescored(record.model_copy(update={"consistency": consistency, "units": units}), f1_only=True)
+    update = {"consistency": consistency, "units": units, "criterion": criterion}
+    return rescored(record.model_copy(update=update), f1_only=True)
 
 
 class RepeatCounter:
@@ -71,7 +78,7 @@ class RepeatCounter:
     def __init__(self) -> None:
         self._asked = 1
         self._kinds: dict[Kind, _Kind] = {}
-        self._f1, self._consistency = _Figure(), _Figure()
+        self._f1, self._consistency, self._passed = _Figure(), _Figure(), _Figure()
 
     def add(self, record: Record) -> None:
         """Take one record's verdicts."""
@@ -84,10 +91,12 @@ class RepeatCounter:
         self._asked = max(self._asked, times)
         self._f1.add(citation_values(record).f1)
         self._consistency.add(consistency_value(record))
+        self._passed.add(criterion_value(record))
         for k in range(2, times + 1):
             other = as_repeated(record, k)
             self._f1.add_difference(k, citation_values(record).f1, citation_values(other).f1)
             self._consistency.add_difference(k, consistency_value(record), consistency_value(other))
+            self._passed.add_difference(k, criterion_value(record), criterion_value(other))
 
     def figures(self, plan: Plan) -> Repeats | None:
         """The figures so far; None where nothing was asked twice."""
@@ -98,6 +107,7 @@ class RepeatCounter:
             kinds={kind: self._kinds[kind].figures(plan) for kind in KINDS if kind in self._kinds},
             citation_f1=self._f1.by_repeat(self._asked),
             consistency=self._consistency.by_repeat(self._asked),
+            passed=self._passed.by_repeat(self._asked) if self._passed.n else (),
         )
 
 

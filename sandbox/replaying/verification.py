@@ -16,10 +16,11 @@ from sandbox.endpoint.lenient import mapping, parsed
 from sandbox.folder.sample_file import read_samples
 from sandbox.folder.store import read_provenance, summary_of
 from sandbox.folder.stored_run import StoredRun, open_run
-from sandbox.record import Record
+from sandbox.record import Record, VerdictRow
 from sandbox.replaying.differences import first_difference
 from sandbox.rescore import rescored
 from sandbox.run import TAPE
+from sandbox.sample import Criterion
 from sandbox.summary import as_json
 from tools.tool import SetupError
 
@@ -75,7 +76,7 @@ def _records(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
     try:
         for record in stored.records():
             found.n_records += 1
-            found.n_verdicts += len(record.units) + (record.consistency is not None)
+            found.n_verdicts += len(_verdicts(record))
             where = f"{record.sample_id} repeat {record.repeat}"
             again = rescored(record, f1_only=stored.settings.citations.f1_only)
             if again != record:
@@ -86,6 +87,8 @@ def _records(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
                 yield Disagreement(where, "samples.jsonl does not have this sample")
             elif (sample.question, sample.gold.reference) != (record.question, record.reference):
                 yield Disagreement(where, "question or reference is not that of samples.jsonl")
+            elif sample.gold.criterion != _criterion(record):
+                yield Disagreement(where, "the criterion is not that of samples.jsonl")
             if not journal_path(stored.path / TAPE, session_name(record.sample_id, record.repeat)).exists():
                 yield Disagreement(where, "there is no tape of this session")
             if foreign := _prompts(record) - prompts:
@@ -94,9 +97,19 @@ def _records(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
         yield Disagreement("records.jsonl", str(error))
 
 
+def _verdicts(record: Record) -> list[VerdictRow]:
+    criterion = record.criterion.verdict if record.criterion else None
+    alone = [verdict for verdict in (record.consistency, criterion) if verdict is not None]
+    return [*(unit.verdict for unit in record.units), *alone]
+
+
 def _prompts(record: Record) -> set[object]:
-    rows = [unit.verdict for unit in record.units] + ([record.consistency] if record.consistency else [])
-    return {row.prompt_sha256 for row in rows}
+    return {verdict.prompt_sha256 for verdict in _verdicts(record)}
+
+
+def _criterion(record: Record) -> Criterion | None:
+    row = record.criterion
+    return Criterion(row.rubric, row.text, row.passing) if row is not None else None
 
 
 def _summary(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:

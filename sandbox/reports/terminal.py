@@ -243,7 +243,7 @@ def _repeats(run: _Run) -> Table:
     for kind, counted in made.kinds.items():
         figures = (percent(counted.rate), _range(counted.interval), str(counted.judgements), str(counted.missing))
         table.add_row(kind, *figures)
-    for name, values in (("Consistency", made.consistency), ("Citation F1", made.citation_f1)):
+    for name, values in (("Consistency", made.consistency), ("Citation F1", made.citation_f1), ("Passed", made.passed)):
         known = [value for value in values if value is not None]
         if known:
             table.add_row(f"{name} % by repeat: {percent(min(known))}–{percent(max(known))}", *[""] * 4)
