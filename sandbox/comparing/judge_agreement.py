@@ -16,7 +16,7 @@ from sandbox.judging.sheet import KINDS, Judgement, Kind, judgements, labels_of,
 from sandbox.record import Record
 from sandbox.rescore import evidence_of
 from sandbox.statistics import Cluster, Plan, cluster_bootstrap
-from sandbox.summary import Figures
+from sandbox.tally import Figures
 
 Session = tuple[str, int]
 """Sample id and repeat."""

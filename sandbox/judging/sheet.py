@@ -17,8 +17,9 @@ from typing import Literal, get_args
 
 from citations.markup import dialect_named, parse, untagged
 from citations.model import Answer
+from sandbox.judging.criterion import Dialogue, dialogue_text
 from sandbox.judging.rubric import LABELS
-from sandbox.record import PageRow, Record, RoundRow, UnitRow, VerdictRow
+from sandbox.record import PageRow, Record, UnitRow, VerdictRow
 from sandbox.reports.overlap import densest_window, shared
 from sandbox.reports.untrusted import visible
 from sandbox.rescore import evidence_of
@@ -210,19 +211,11 @@ def one_verdict_texts(record: Record) -> list[str]:
 
 
 def dialogue_of(record: Record) -> str:
-    """The turns of both sides in order, each under `[user]` or `[assistant]`, with a blank line between.
+    """The whole dialogue as its judge read it.
 
-    A script of one turn is not stored with its rounds: the question stands for it, and the answer for what came after.
+    A script of one turn is not stored with its rounds: the question stands for it.
     """
-    if all(row.user is None for row in record.rounds):
-        said = [("user", record.question), ("assistant", record.answer)]
-    else:
-        said = [turn for row in record.rounds for turn in (("user", row.user), ("assistant", _said(row)))]
-    return "\n\n".join(f"[{who}]\n{text}" for who, text in said if text is not None)
-
-
-def _said(row: RoundRow) -> str | None:
-    return None if row.calls else row.content
+    return dialogue_text(Dialogue(record.question, record.rounds))
 
 
 def _whole_answer(record: Record, kind: Kind) -> str:
