@@ -9,14 +9,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from cassettes.context import taping
 from cassettes.tape import SessionTape
 from citations.ledger import Ledger
 from citations.markup import Dialect
 from citations.model import Piece
+from citations.policy import Policy
 from sandbox.assemble import Parts
-from sandbox.assess import Assessment, Case, assess, assess_criterion
+from sandbox.assess import Assessment, Case, Judging, assess, assess_criterion
+from sandbox.endpoint.chat import ChatModel
 from sandbox.judging.criterion import Dialogue
 from sandbox.loop import Rollout, Table, play, recorded
 from sandbox.record import CriterionRow, Outcome, PageRow, PieceRow, Record
@@ -36,6 +39,25 @@ class SessionRules:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
+class JudgedBy(Protocol):
+    """What answers are judged and scored by: the parts of a run, or less."""
+
+    @property
+    def judge(self) -> ChatModel:
+        """The judge."""
+        ...
+
+    @property
+    def judging(self) -> Judging:
+        """How it is asked."""
+        ...
+
+    @property
+    def policy(self) -> Policy:
+        """The readings that scores follow."""
+        ...
+
+
 async def run_session(sample: Sample, repeat: int, parts: Parts, rules: SessionRules, tape: SessionTape) -> Record:
     """The record of a finished session, all of whose traffic went through `tape`.
 
@@ -47,33 +69,59 @@ async def run_session(sample: Sample, repeat: int, parts: Parts, rules: SessionR
 
 async def _run(sample: Sample, repeat: int, parts: Parts, rules: SessionRules) -> Record:
     started, clock = rules.now(), time.monotonic()
-    ledger = Ledger(parts.policy)
-    for page in sample.script.given:
-        text = sample.script.turns[0][page.start : page.end]
-        ledger.given(page.number, page.url, page.title, [Piece(text, page.body_sha256)])
+    ledger = ledger_of(sample, parts.policy)
     if sample.script.responses is not None:
         rollout = recorded(sample.script, repeat)
     else:
         table = Table(parts.model, parts.toolbox, ledger, rules.limits, rules.language, rules.nonce)
         rollout = await play(sample.script, table)
-    assessment = await _assessed(sample, rollout, ledger, parts, rules.dialect) if rollout.answer is not None else None
-    record = _record(sample, repeat, rollout, assessment, ledger)
+    record = await judged(Session(sample, repeat, rollout, ledger), parts, rules.dialect)
     return record.model_copy(
         update={
-            "dialect": rules.dialect.name,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
         }
     )
 
 
-async def _assessed(sample: Sample, rollout: Rollout, ledger: Ledger, parts: Parts, dialect: Dialect) -> Assessment:
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session that was played: what came of it, and what was seen in it."""
+
+    sample: Sample
+    repeat: int
+    rollout: Rollout
+    ledger: Ledger
+
+
+def ledger_of(sample: Sample, policy: Policy) -> Ledger:
+    """The ledger that a session begins with: the pages in the prompt, under their numbers."""
+    ledger = Ledger(policy)
+    for page in sample.script.given:
+        text = sample.script.turns[0][page.start : page.end]
+        ledger.given(page.number, page.url, page.title, [Piece(text, page.body_sha256)])
+    return ledger
+
+
+async def judged(session: Session, by: JudgedBy, dialect: Dialect) -> Record:
+    """The record of a session, with its answer judged and scored if it has one; times are not filled in.
+
+    No judge failure escapes; SetupError does.
+    """
+    answered = session.rollout.answer is not None
+    assessment = await _assessed(session, by, dialect) if answered else None
+    record = _record(session.sample, session.repeat, session.rollout, assessment, session.ledger)
+    return record.model_copy(update={"dialect": dialect.name})
+
+
+async def _assessed(session: Session, by: JudgedBy, dialect: Dialect) -> Assessment:
+    sample, rollout = session.sample, session.rollout
     answer = rollout.answer or ""
     if sample.gold.criterion is not None:
         dialogue = Dialogue(sample.script.turns[0], rollout.rounds)
-        return await assess_criterion(sample.gold.criterion, answer, dialogue, parts.judge, parts.judging)
-    case = Case(sample.question, sample.gold.reference, answer, ledger.evidence())
-    return await assess(case, dialect, parts.judge, parts.judging, parts.policy)
+        return await assess_criterion(sample.gold.criterion, answer, dialogue, by.judge, by.judging)
+    case = Case(sample.question, sample.gold.reference, answer, session.ledger.evidence())
+    return await assess(case, dialect, by.judge, by.judging, by.policy)
 
 
 def _record(sample: Sample, repeat: int, rollout: Rollout, assessment: Assessment | None, ledger: Ledger) -> Record:
