@@ -21,6 +21,8 @@ from sandbox.endpoint.error_text import is_error_text
 from tools.tool import SetupError
 
 Texts = tuple[str | None, ...]
+SHOWN = 3
+"""Ids named in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,8 @@ def read_responses(path: Path, questions: Collection[str]) -> Responses:
     unknown = tuple(name for name in found if name not in asked)
     if missing and unknown:
         raise SetupError(
-            f"{path} answers other questions: {len(missing)} of {len(asked)} questions have no row "
-            f"({shown(missing[:3])}{'…' if len(missing) > 3 else ''}), and {len(unknown)} ids are no question "
-            f"({shown(unknown[:3])}{'…' if len(unknown) > 3 else ''}); name the data that it was made from"
+            f"{path} answers other questions: {len(missing)} of {len(asked)} questions have no row{_named(missing)}; "
+            f"{len(unknown)} ids are no question{_named(unknown)}. Name the data that it was made from, or mend the ids"
         )
     return Responses(path, table.sha256, {name: found.get(name, ()) for name in questions}, missing, unknown)
 
@@ -87,21 +88,22 @@ def sessions_of(responses: Responses, n_sessions: int) -> Mapping[str, Texts]:
     return {name: (*texts, *[None] * n_sessions)[:n_sessions] for name, texts in responses.by_id.items()}
 
 
-def response_facts(responses: Responses, n_sessions: int) -> Mapping[str, str]:
-    """What the provenance says of the file: its hash, what it lacks, and what of it was not read."""
-    texts = list(responses.by_id.values())
-    blank = [name for name, held in responses.by_id.items() if not any(text and text.strip() for text in held)]
-    n_errors = sum(is_error_text(text) for held in texts for text in held[:n_sessions] if text)
-    n_more = sum(len(held) > n_sessions for held in texts)
-    facts = {
-        "responses": f"sha256:{responses.sha256}",
-        "questions without a row": _listed(responses.missing),
-        "questions without a response": _listed([name for name in blank if name not in set(responses.missing)]),
-        "responses that are an error text": str(n_errors),
-        "ids that are no question, not read": _listed(responses.unknown),
-        "questions with more responses than sessions, the rest not read": str(n_more),
-    }
-    return {name: value for name, value in facts.items() if value != "0"}
+def response_notes(responses: Responses, n_sessions: int) -> tuple[str, ...]:
+    """What people must know of the file beside its score, a sentence each: what it lacks, and what of it is not read."""
+    unanswered = [name for name, texts in responses.by_id.items() if not any(text and text.strip() for text in texts)]
+    without = [name for name in unanswered if name not in set(responses.missing)]
+    read = [text for texts in responses.by_id.values() for text in texts[:n_sessions] if text]
+    n_errors = sum(map(is_error_text, read))
+    n_more = sum(len(texts) > n_sessions for texts in responses.by_id.values())
+    n_asked = len(responses.by_id)
+    notes = (
+        (len(responses.missing), f"of {n_asked} questions have no row and count as not answered", responses.missing),
+        (len(without), f"of {n_asked} questions have a row without a response and count as not answered", without),
+        (n_errors, "responses are the text of an HTTP error and count as failed generations", ()),
+        (len(responses.unknown), "ids are no question of the data and are not read", responses.unknown),
+        (n_more, f"questions have more than {n_sessions} responses; the rest are not read", ()),
+    )
+    return tuple(f"{responses.path}: {n} {words}{_named(names)}" for n, words, names in notes if n)
 
 
 def _column(table: Table, name: str) -> str:
@@ -127,5 +129,5 @@ def _text(table: Table, row: Row, column: str, item: object) -> str | None:
     return writable(table, row, column, item)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"{len(names)} ({shown(list(names[:5]))}{'…' if len(names) > 5 else ''})" if names else "0"
+def _named(names: Sequence[str]) -> str:
+    return f": {shown(tuple(names[:SHOWN]))}{'…' if len(names) > SHOWN else ''}" if names else ""
