@@ -24,6 +24,7 @@ from sandbox.outcome import unparsable
 from sandbox.record import Digest, Flag, Outcome, Record, Usage
 from sandbox.statistics import Plan
 from sandbox.tally import Figures, Group, Metric, NamedMeasure, named
+from sandbox.two_arms import ArmCounter, Arms
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 
 CITATION_F1 = "citation_f1"
@@ -142,8 +143,12 @@ class Summary(Figures):
     """By label, then by its value; only where the benchmark has further break-downs."""
     attempts: Attempts | None = Field(default=None, exclude_if=lambda found: found is None)
     """Only where a benchmark of one verdict asked its questions several times, each equally often."""
+    arms: Arms | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Only where a benchmark plays its questions plainly and under attack."""
     thinking: int = 0
     """Sessions whose final message came with reasoning."""
+    own_prompts: bool = Field(default=False, exclude_if=lambda own: not own)
+    """Whether the judge was asked in the user's own words."""
     left_out: dict[str, int] = Field(default={}, exclude_if=lambda found: not found)
     """Rows of the data that were not asked, by reason."""
     format: Format
@@ -172,6 +177,7 @@ class RunFacts:
     """Verdicts that only the recovered readings of the answers needed."""
     measures: Measures = CITED
     type_name: str = "task type"
+    own_prompts: bool = False
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     """Rows of the data that were not asked, by reason."""
 
@@ -200,6 +206,7 @@ class _Total:
         self._all = Group()
         self._by_type: dict[str, Group] = {}
         self._by_label: dict[str, dict[str, Group]] = {}
+        self._arms = ArmCounter.of(facts.measures)
         self._thinking = 0
         self._reasons: dict[Outcome, Counter[str]] = {}
         self._flags: Counter[Flag] = Counter()
@@ -219,6 +226,8 @@ class _Total:
         self._by_type.setdefault(record.task_type or NO_TYPE, Group()).add(record, values)
         for label, value in record.labels.items():
             self._by_label.setdefault(label, {}).setdefault(value, Group()).add(record, values)
+        if self._arms is not None:
+            self._arms.add(record)
         self._thinking += bool(record.rounds and record.rounds[-1].reasoning)
         if record.outcome_reason:
             self._reasons.setdefault(record.outcome, Counter())[_cause(record.outcome_reason)] += 1
@@ -257,7 +266,9 @@ class _Total:
             by_task_type=self._parts(self._by_type, plan) if set(self._by_type) - {NO_TYPE} else {},
             by_label={label: self._parts(self._by_label[label], plan) for label in sorted(self._by_label)},
             attempts=self._attempts(),
+            arms=self._arms.arms(plan) if self._arms is not None else None,
             thinking=self._thinking,
+            own_prompts=facts.own_prompts,
             left_out=dict(facts.left_out),
             format=self._format(metrics.get(CITATION_F1), plan),
             judging=self._judging.counts(plan),

@@ -37,6 +37,8 @@ class Loaded:
     """Columns of the file that nothing reads: said to the user, who may have meant one of them."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     """Rows that cannot be asked, by reason; they are in no denominator, and the report says so."""
+    left_out_lines: tuple[str, ...] = ()
+    """One for each of them, for people: which row, why, what is to blame. They go into the run folder."""
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     """What else two runs must share to have the same data, e.g. the digest of a corpus."""
 
@@ -50,11 +52,25 @@ def cited(_: RunSettings) -> Measures:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedForm:
+    """The table in which a publication reports its benchmark: a row a model.
+
+    `measures`: the columns, by name (of those that a run does not have nothing is said). `by_type`: also the first of
+    them by task type. `thinking`: also whether the answers came with reasoning. `fraction`: 0.662 instead of 66.2.
+    """
+
+    measures: tuple[str, ...]
+    by_type: bool = False
+    thinking: bool = False
+    fraction: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """A benchmark. `version` changes with anything that changes scores; `defaults` go under file and flags.
 
     `judgements`: the rubrics that its answers are judged by. `type_name`: what its task types are called in tables.
-    `mini`: the settings of `--mini`, None where it has no bundled rows.
+    `mini`: the settings of `--mini`, None where it has no bundled rows. `published`: the form of its publication's table.
     """
 
     name: str
@@ -66,3 +82,4 @@ class Benchmark:
     judgements: tuple[str, ...] = CITED_ANSWER
     type_name: str = "task type"
     mini: Overrides | None = None
+    published: PublishedForm | None = None

@@ -15,7 +15,7 @@ dialogues in MultiChallenge's form; 53 of them need knowledge from outside. (R) 
 from __future__ import annotations
 
 from sandbox.benchmarks import multichallenge
-from sandbox.benchmarks.benchmark import Benchmark
+from sandbox.benchmarks.benchmark import Benchmark, PublishedForm
 from sandbox.measures import Measure, Measures, criterion_value
 from sandbox.settings import RunSettings
 
@@ -45,4 +45,5 @@ BENCHMARK = Benchmark(
     judgements=("criterion",),
     type_name="axis",
     mini={"data": "mini:j_multichallenge.jsonl"},
+    published=PublishedForm(("pass_rate", "axis_mean"), thinking=True, fraction=True),
 )

@@ -15,6 +15,8 @@ from sandbox.benchmarks.rows import shown
 from tools.tool import SetupError
 
 MINI, HF = "mini:", "hf:"
+SAMPLE = "tmg_cqa_tool.jsonl"
+"""The name under which the questions of the bundled sample are the mini set of tmg_cqa's Tool version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ def located(spec: str) -> Located:
 
 def _bundled(name: str) -> Path:
     folder = Path(str(files("sandbox.benchmarks"))) / "mini"
+    if name == SAMPLE:
+        return folder.parent / "sample" / "questions.jsonl"
     there = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
     if name not in there:
         raise SetupError(f"{MINI}{name}: no such file comes with pincite; there are: {shown(there) or 'none'}")

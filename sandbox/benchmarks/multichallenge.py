@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.benchmarks.benchmark import Benchmark, Loaded, SourceResolver
+from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
 from sandbox.benchmarks.dialogues import Dialogue, dialogue_facts, load_dialogues
 from sandbox.benchmarks.locate import located
 from sandbox.benchmarks.responses import Texts, read_responses, sessions_of
@@ -94,7 +94,7 @@ def measures(settings: RunSettings) -> Measures:
     With one attempt the three are one number, which is called neither pass@k nor pass^k.
     """
     k = settings.repeats
-    title = "Pass rate" if k == 1 else f"Pass rate (mean of {k} attempts)"
+    title = "Pass rate" if k == 1 else f"Mean of {k} attempts"
     named = [_Named("mean", "pass_rate", "axis_mean", title, "Pass")]
     if k > 1:
         at, hat = f"pass_at_{k}", f"pass_hat_{k}"
@@ -144,4 +144,5 @@ BENCHMARK = Benchmark(
     judgements=("criterion",),
     type_name="axis",
     mini={"data": "mini:multichallenge.jsonl"},
+    published=PublishedForm(("axis_mean*",), by_type=True),
 )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from sandbox.benchmarks import sample, tmg_cqa_tool
+from sandbox.benchmarks import j_multichallenge, jmt_safety, multichallenge, sample, tmg_cqa_tool
 from sandbox.benchmarks.benchmark import Benchmark
 from sandbox.measures import CITED, Measures
 from sandbox.settings import RunSettings
 from tools.tool import SetupError
 
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (sample.BENCHMARK, tmg_cqa_tool.BENCHMARK)
+    benchmark.name: benchmark
+    for benchmark in (
+        sample.BENCHMARK,
+        tmg_cqa_tool.BENCHMARK,
+        multichallenge.BENCHMARK,
+        j_multichallenge.BENCHMARK,
+        jmt_safety.BENCHMARK,
+    )
 }
 
 

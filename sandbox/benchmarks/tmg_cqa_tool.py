@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox.benchmarks.benchmark import Benchmark, Loaded, SourceResolver
+from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
 from sandbox.benchmarks.data import Dataset, Question, load_rows, read_field_map
 from sandbox.benchmarks.instruction import citation_instruction
+from sandbox.benchmarks.locate import locate
 from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import RunSettings
 from tools.tool import SetupError
@@ -19,9 +20,11 @@ from tools.tool import SetupError
 def load(settings: RunSettings, resolver: SourceResolver | None) -> Loaded:
     """The questions of `settings.data`. Raises SetupError for everything that is wrong with the file."""
     if settings.data is None:
-        raise SetupError("tmg-cqa-tool needs the question file: --data PATH (JSON Lines, JSON or Parquet)")
+        raise SetupError(
+            "tmg-cqa-tool needs the question file: --data PATH (JSON Lines, JSON or Parquet; hf:OWNER/NAME), or --mini"
+        )
     fields = read_field_map(Path(settings.fields)) if settings.fields else None
-    return loaded(load_rows(Path(settings.data), fields), settings, resolver)
+    return loaded(load_rows(locate(settings.data), fields), settings, resolver)
 
 
 def loaded(dataset: Dataset, settings: RunSettings, resolver: SourceResolver | None) -> Loaded:
@@ -49,5 +52,6 @@ BENCHMARK = Benchmark(
     about="tmg_cqa Tool version: complex Japanese questions, searched with tools, answered with cited sentences",
     defaults={},
     load=load,
-    mini={"data": "mini:sample", "search.engine": "local"},
+    mini={"data": "mini:tmg_cqa_tool.jsonl", "search.engine": "local"},
+    published=PublishedForm(("consistency", "citation_f1")),
 )

@@ -9,12 +9,15 @@ import asyncio
 import os
 import sys
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cassettes.modes import PoolMiss
+from sandbox.benchmarks.benchmark import Benchmark
 from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import open_run
@@ -24,7 +27,7 @@ from sandbox.reports.terminal import console_for, print_report
 from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import Overrides, RunSettings, file_name, resolve
-from sandbox.summary import as_json
+from sandbox.summary import Summary, as_json
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -36,7 +39,9 @@ POOL_MISS: dict[str, PoolMiss] = {"error": "error", "empty": "empty", "live": "l
 @app.command(context_settings={"max_content_width": 110})
 def run(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of: {NAMES}.")],
-    data: Annotated[Path | None, typer.Option(help="The question file: JSON Lines, JSON or Parquet.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="The question file: JSON Lines, JSON or Parquet; or hf:OWNER/NAME.")
+    ] = None,
     fields: Annotated[
         Path | None, typer.Option(help="TOML that names the file's columns, where they are not the usual ones.")
     ] = None,
@@ -59,7 +64,26 @@ def run(
         Path | None, typer.Option(help="Run folder; a run that is there is continued. [runs/BENCHMARK-MODEL]")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Sessions per sample. [1]")] = None,
+    mini: Annotated[
+        bool, typer.Option("--mini", help="The bundled rows of BENCHMARK: no data, key or network.")
+    ] = False,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Sessions per sample. [1; j-multichallenge: 3, as published]")
+    ] = None,
+    attempts: Annotated[
+        int | None,
+        typer.Option(min=1, help="MultiChallenge: answers per question; one that passes is enough (pass@k)."),
+    ] = None,
+    responses: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="MultiChallenge: judge the answers of this file; repeatable, a run for each."
+        ),
+    ] = None,
+    rubric: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="MultiChallenge: your judge prompt. jmt-safety: TOML with the prohibitions."),
+    ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Sessions at once. [32]")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="[0.6, as published]")] = None,
     max_output_tokens: Annotated[
@@ -107,10 +131,10 @@ def run(
     Keys are read from the environment: OPENAI_API_KEY for model and judge, BRAVE_API_KEY for search.
     """
     flags: Overrides = {
-        "data": _text(data),
+        "data": data,
         "fields": _text(fields),
         "limit": limit,
-        "repeats": repeats,
+        "repeats": repeats or attempts,
         "concurrency": concurrency,
         "language": language,
         "model.name": model,
@@ -130,25 +154,71 @@ def run(
         **_named_values(set_ or []),
     }
     chosen = benchmark_named(benchmark)
+    flags |= rubric_settings(chosen, rubric)
+    _check(chosen, attempts=attempts, repeats=repeats, responses=responses)
+    defaults = {**chosen.defaults, **(mini_settings(chosen) if mini else {})}
     derived = _derived(web_from or [], fork_from, on_web_miss)
-    resolved = resolve(benchmark, chosen.defaults, settings, flags, derived.base if derived else None)
     if derived is not None and data is None:
         chosen = derived.benchmark
         if chosen.name != benchmark:
             raise SetupError(f"the recorded run is one of {chosen.name}, not of {benchmark}")
-    folder = out or Path("runs") / (default_name(resolved) + _suffix(web_from or [], fork_from))
-    playing = with_verdicts(derived.playing if derived else Playing(), verdicts_from or [], folder)
+    suffix = ("-mini" if mini else "") + _suffix(web_from or [], fork_from)
+    done: list[_Done] = []
+    files: list[Path | None] = [*responses] if responses else [None]
+    for file in files:
+        own = flags | ({"responses": str(file), "model.name": model or file.stem} if file is not None else {})
+        resolved = resolve(benchmark, defaults, settings, own, derived.base if derived else None)
+        name = default_name(resolved) + suffix
+        folder = Path("runs") / name if out is None else out / name if len(files) > 1 else out
+        playing = with_verdicts(derived.playing if derived else Playing(), verdicts_from or [], folder)
+        end = _run(chosen, resolved, folder, playing, quiet=quiet)
+        done.append(_finished(folder, end))
+    _show(done, as_json_only=json_)
+
+
+def _run(benchmark: Benchmark, settings: RunSettings, folder: Path, playing: Playing, *, quiet: bool) -> RunEnd:
+    """One run, to its end or to Ctrl-C."""
     progress = Progress(sys.stderr, quiet=quiet)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
     try:
-        end = asyncio.run(run_benchmark(chosen, resolved, folder, occasion, progress, playing))
+        end = asyncio.run(run_benchmark(benchmark, settings, folder, occasion, progress, playing))
     except KeyboardInterrupt:
         print(f"pincite: stopped; finished samples are kept in {folder}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None
     if end.unused_columns:
         unused = ", ".join(end.unused_columns)
-        print(f"pincite: columns of {resolved.data} that nothing reads: {unused} (see --fields)", file=sys.stderr)
-    _show(folder, end, as_json_only=json_)
+        print(f"pincite: columns of {settings.data} that nothing reads: {unused} (see --fields)", file=sys.stderr)
+    return end
+
+
+def rubric_settings(benchmark: Benchmark, file: Path | None) -> Overrides:
+    """What `--rubric FILE` means to the benchmark: a prompt, whose text the run keeps, or a file read with the data."""
+    if file is None:
+        return {}
+    if "safety" in benchmark.judgements:
+        return {"rubric": str(file)}
+    if "criterion" not in benchmark.judgements:
+        raise SetupError(f"{benchmark.name} has no rubric to replace; its prompts go by --set judge.prompts=FOLDER")
+    try:
+        return {"judge.criterion_prompt": file.read_text(encoding="utf-8-sig")}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"the rubric {file} cannot be read: {error}") from error
+
+
+def _check(benchmark: Benchmark, *, attempts: int | None, repeats: int | None, responses: list[Path] | None) -> None:
+    """Refuse what the benchmark has no meaning for."""
+    if "criterion" not in benchmark.judgements and (attempts is not None or responses):
+        option = "--responses" if responses else "--attempts"
+        raise SetupError(f"{option} is for multichallenge and j-multichallenge, not for {benchmark.name}")
+    if attempts is not None and repeats is not None and attempts != repeats:
+        raise SetupError("--attempts and --repeats both say how many answers a question gets: give one of them")
+
+
+def mini_settings(benchmark: Benchmark) -> Overrides:
+    """The settings of `--mini`. Raises SetupError where the benchmark has no bundled rows."""
+    if benchmark.mini is None:
+        raise SetupError(f"{benchmark.name} has no bundled rows")
+    return benchmark.mini
 
 
 def _derived(web_from: list[Path], fork_from: str | None, on_miss: str | None) -> Derived | None:
@@ -179,23 +249,40 @@ def default_name(settings: RunSettings) -> str:
     return f"{settings.benchmark}-{file_name(settings.model.name)}"
 
 
-def _show(folder: Path, end: RunEnd, *, as_json_only: bool) -> None:
-    """Figures of the run as it stands, and whether anything is missing from it."""
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A run as it stands after this start."""
+
+    folder: Path
+    end: RunEnd
+    summary: Summary
+
+
+def _finished(folder: Path, end: RunEnd) -> _Done:
+    """The run with its summary written. Raises SetupError where not one session came to an end."""
     stored = open_run(folder)
     if end.n_faults == end.n_sessions - end.n_before and end.n_faults:
         raise SetupError(_faults(folder, end))
     summary = stored.summary()
     with RunFolder(folder) as writer:
         writer.write(SUMMARY, as_json(summary))
+    return _Done(folder, end, summary)
+
+
+def _show(runs: Sequence[_Done], *, as_json_only: bool) -> None:
+    """The figures of the runs, side by side where there are several, and whether anything is missing from them."""
     if as_json_only:
-        print(as_json(summary))
+        for one in runs:
+            print(as_json(one.summary))
     else:
-        print_report([summary], console_for(sys.stdout))
-        if end.n_before == end.n_sessions:
-            print(f"All {end.n_sessions} sessions were finished before; --out NEW_FOLDER makes a fresh run.")
-        print(f"Run folder: {folder}")
-    if end.n_faults:
-        raise SetupError(_faults(folder, end))
+        print_report([one.summary for one in runs], console_for(sys.stdout))
+        for one in runs:
+            if one.end.n_before == one.end.n_sessions:
+                print(f"All {one.end.n_sessions} sessions were finished before; --out NEW_FOLDER makes a fresh run.")
+            print(f"Run folder: {one.folder}")
+    faults = [_faults(one.folder, one.end) for one in runs if one.end.n_faults]
+    if faults:
+        raise SetupError(" ".join(faults))
 
 
 def _faults(folder: Path, end: RunEnd) -> str:

@@ -262,7 +262,7 @@ def _moved(pairs: Sequence[Pair], measures: Measures, n: int) -> tuple[Moved, ..
 
 def _movement(pair: Pair, measures: Measures) -> Fraction:
     """How far the figures that the benchmark is known by moved."""
-    known_by = [one for one in measures if one.headline] or measures
+    known_by = [one for one in measures if one.headline] or measures[:1]
     values = (value for metric in known_by for value in both_values([pair], metric, left_out_as_zero=True))
     return sum((abs(value.difference) for value in values), Fraction(0))
 

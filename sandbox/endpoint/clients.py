@@ -5,7 +5,7 @@ Knows: settings of endpoints, the embedded baseline, what a server says of itsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -18,8 +18,9 @@ from sandbox.baseline.judge import judge_reply
 from sandbox.baseline.model import model_reply
 from sandbox.baseline.transport import BASE_URL, BaselineTransport, Reply
 from sandbox.baseline.untidy import untidy_reply
+from sandbox.endpoint.count import Abridged, CounterKind, TokenCounter, find_counter
 from sandbox.endpoint.model import Endpoint, ModelClient, ServerFacts, judge_endpoint, model_endpoint
-from sandbox.settings import BASELINE, UNTIDY, JudgeSettings, ModelSettings, RunSettings
+from sandbox.settings import BASELINE, EMBEDDED, UNTIDY, JudgeSettings, ModelSettings, RunSettings
 from tools.tool import SetupError
 
 
@@ -32,6 +33,14 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recorded run settled with its server: the context, and how prompts were counted."""
+
+    context_tokens: int | None = None
+    counter: CounterKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """What reaching a server takes: keys by name of variable, and what may not be shown."""
 
@@ -40,16 +49,18 @@ class Access:
 
 
 async def model_client(
-    stack: AsyncExitStack, settings: RunSettings, access: Access | None, context: int | None
+    stack: AsyncExitStack, settings: RunSettings, access: Access | None, recorded: Recorded
 ) -> Client:
-    """The model under test. `access` None = the tape alone answers, and `context` is the recorded context.
+    """The model under test. `access` None = the tape alone answers, and what was `recorded` holds.
 
     Raises SetupError for a server that cannot be reached, and for an output limit that leaves no room for a prompt.
     """
     model, shrink = settings.model, settings.limits.on_tight_context == "shrink"
     reply = untidy_reply if model.name == UNTIDY else model_reply
     transport = _transport(model, access, reply, settings.concurrency)
-    client = await _openai(stack, model, access, transport)
+    # Answers that exist already need no server: nothing is ever sent.
+    embedded = (*EMBEDDED, model.name) if settings.responses is not None else EMBEDDED
+    client = await _openai(stack, model, access, transport, embedded)
     if access is None:
         return Client(
             _client(client, model_endpoint(model, context_tokens=context, shrink=shrink), access), ServerFacts()
@@ -91,10 +102,10 @@ async def _openai(
     settings: ModelSettings | JudgeSettings,
     access: Access | None,
     transport: httpx2.AsyncBaseTransport,
+    embedded: Sequence[str] = (BASELINE,),
 ) -> AsyncOpenAI:
     """The SDK's client on our transport; its own retries are off, because ours are classified and counted."""
     role = "model" if isinstance(settings, ModelSettings) else "judge"
-    embedded = (BASELINE, UNTIDY) if isinstance(settings, ModelSettings) else (BASELINE,)
     if settings.base_url is None and settings.name not in embedded:
         option = "--base-url" if role == "model" else "--judge-base-url"
         raise SetupError(f"{role} {settings.name} needs {option} URL (embedded: {', '.join(embedded)})")

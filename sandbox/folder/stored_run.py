@@ -54,6 +54,7 @@ class StoredRun:
             recovered=recovered_labels(self.path),
             measures=self.measures,
             type_name=type_name_of(self.settings),
+            own_prompts=self.settings.judge.criterion_prompt is not None or self.settings.judge.prompts is not None,
             left_out=_left_out(self.path),
         )
 

@@ -138,7 +138,7 @@ def _conclusions(made: Comparison) -> Iterator[RenderableType]:
 
 
 def _headlines(made: Comparison) -> list[NamedMeasure]:
-    return [one for one in made.measures if one.headline]
+    return [one for one in made.measures if one.headline] or list(made.measures[:1])
 
 
 def _sign_open(bounds: tuple[float, float] | None) -> bool:

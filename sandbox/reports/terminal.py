@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sandbox.outcome import COUNTING
 from sandbox.record import Outcome
+from sandbox.reports.side_by_side import side_by_side
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 from sandbox.summary import CITATION_F1, OTHER, CodeLoss, Summary, TypeSummary
@@ -61,6 +62,8 @@ def report(summaries: Sequence[Summary]) -> RenderableType:
         tables += [_broken_down(run, made.type_name, made.by_task_type)] if made.by_task_type else []
         tables += [_broken_down(run, label, values) for label, values in made.by_label.items()]
     tables += [_attempts(runs)] if any(run.summary.attempts for run in runs) else []
+    if len(summaries) > 1 or not all(map(_is_cited, summaries)):
+        tables += side_by_side(summaries)
     tables += [_repeats(run) for run in runs if run.summary.judging.repeats is not None]
     for table in [*tables, _work(runs)]:
         parts += ["", table]
@@ -96,7 +99,8 @@ def _heading(run: _Run) -> RenderableType:
     lead = f"{run.letter}  " if run.letter else ""
     first = Text(f"{lead}{one_line(made.benchmark)} · {one_line(made.model)}", style="bold")
     first.append(f" · {made.samples} questions{repeats}", style="not bold")
-    return Group(first, Text(f"{' ' * len(lead)}judge {one_line(made.judge)} · {one_line(made.run)}"))
+    prompts = " (prompts of your own)" if made.own_prompts else ""
+    return Group(first, Text(f"{' ' * len(lead)}judge {one_line(made.judge)}{prompts} · {one_line(made.run)}"))
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
@@ -252,7 +256,8 @@ def _repeats(run: _Run) -> Table:
 
 WEB_HITS, LENIENT = "searches and pages from recorded runs", "LENIENT answers, not quite the ones asked for"
 THINKING = "answers with reasoning"
-IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT, THINKING)
+CONTRADICTIONS = "  contradict one another"
+IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT, THINKING, CONTRADICTIONS)
 """Rows that stand in the table only where a run has something to say in them."""
 
 WORK_ROWS = (
@@ -265,7 +270,7 @@ WORK_ROWS = (
     _Row(JUDGE_HITS, lambda made: f"{made.tape.judge_hits:,}"),
     _Row("verdicts", lambda made: f"{made.judging.verdicts:,}"),
     _Row("  missing", lambda made: _missing(made)),
-    _Row("  contradict one another", lambda made: f"{made.judging.contradictions} of {made.judging.checked_pairs}"),
+    _Row(CONTRADICTIONS, lambda made: _contradictions(made)),
     _Row(WEB_HITS, lambda made: _web_hits(made)),
     _Row(LENIENT, lambda made: f"{made.tape.lenient:,}"),
 )
@@ -286,6 +291,11 @@ def _web_hits(made: Summary) -> str:
     """The hit rate of a run that plays the recorded web; `tape.jsonl` has it for each question."""
     asked = made.tape.pool_hits + made.tape.pool_misses
     return f"{made.tape.pool_hits:,} of {asked:,}" if asked else "0"
+
+
+def _contradictions(made: Summary) -> str:
+    judging = made.judging
+    return f"{judging.contradictions} of {judging.checked_pairs}" if judging.checked_pairs else "0"
 
 
 def _missing(made: Summary) -> str:

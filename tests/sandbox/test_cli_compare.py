@@ -10,9 +10,11 @@ import pytest
 
 from sandbox.cli.seam import call
 from sandbox.folder.provenance import Facts, provenance
+from sandbox.folder.sample_file import SAMPLES, as_lines
 from sandbox.folder.store import PROVENANCE, RECORDS, SETTINGS
 from sandbox.record import Flag, Outcome, Record, ScoreRow, VerdictRow
 from sandbox.reports.compare import p_value, points
+from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import as_toml, resolve
 
 WriteRun = Callable[..., Path]
@@ -57,6 +59,8 @@ def write(tmp_path: Path) -> WriteRun:
         (folder / PROVENANCE).write_text(capsule.model_dump_json(), encoding="utf-8")
         lines = "".join(record.model_dump_json() + "\n" for record in records)
         (folder / RECORDS).write_text(lines, encoding="utf-8")
+        samples = (Sample(one.sample_id, one.question, Script((one.question,)), Gold(one.reference)) for one in RUN_A)
+        (folder / SAMPLES).write_text(as_lines(samples), encoding="utf-8")
         return folder
 
     return written

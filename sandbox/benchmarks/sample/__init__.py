@@ -29,4 +29,5 @@ BENCHMARK = Benchmark(
     about="the bundled sample: an invented Japanese city, no key, no network",
     defaults={"search.engine": "local"},
     load=load,
+    mini={},
 )
