@@ -70,7 +70,7 @@ def read_responses(path: Path, questions: Collection[str]) -> Responses:
     if missing and unknown:
         raise SetupError(
             f"{path} answers other questions: {len(missing)} of {len(asked)} questions have no row{_named(missing)}; "
-            f"{len(unknown)} ids are no question{_named(unknown)}. Name the data that it was made from, or mend the ids"
+            f"{len(unknown)} ids are no question{_named(unknown)}; name the data that it was made from, or mend the ids"
         )
     return Responses(path, table.sha256, {name: found.get(name, ()) for name in questions}, missing, unknown)
 

@@ -83,8 +83,8 @@ def test_a_file_of_a_larger_set_is_read_for_what_is_asked(tmp_path: Path) -> Non
 
 def test_missing_and_unknown_ids_together_are_two_versions_of_the_data(tmp_path: Path) -> None:
     assert refusal(written(tmp_path, *answers(問一="一", 問ニ="二", 問三="三"))) == (
-        "FILE answers other questions: 1 of 3 questions have no row: 問二; 1 ids are no question: 問ニ. "
-        "Name the data that it was made from, or mend the ids"
+        "FILE answers other questions: 1 of 3 questions have no row: 問二; 1 ids are no question: 問ニ; "
+        "name the data that it was made from, or mend the ids"
     )
 
 
