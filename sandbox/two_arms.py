@@ -22,6 +22,8 @@ from sandbox.record import Record
 from sandbox.statistics import SAME, Plan, paired_bootstrap
 from sandbox.tally import Figures
 
+ARM = "arm"
+"""The label that says which arm a record is in."""
 SINGLE, MULTI = "harmful_single", "harmful_multi"
 """Names of the two measures whose rates are set against each other."""
 OTHER_ARM = "other_arm"

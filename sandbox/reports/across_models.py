@@ -18,7 +18,7 @@ from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 from sandbox.tally import NamedMeasure
-from sandbox.two_arms import Arms
+from sandbox.two_arms import ARM, Arms
 
 NAME_CELLS = 40
 
@@ -29,11 +29,12 @@ def across_report(made: AcrossModels) -> RenderableType:
     parts: list[RenderableType] = [Text(f"{one_line(made.benchmark)} · {n} models", style="bold"), "", _models(made)]
     shown = _shown(made)
     for label, values in made.by_label.items():
-        if any(name in spreads for spreads in values.values() for name in _names(shown)):
-            parts += ["", _spreads(f"By {one_line(label)}", values, shown)]
+        # The two arms stand in the row of all records already.
+        if label != ARM and any(name in spreads for spreads in values.values() for name in _names(shown)):
+            parts += ["", _spreads(f"By {one_line(label)}", values, shown, n)]
     if made.by_task_type:
-        parts += ["", _spreads(f"By {one_line(made.type_name)}", made.by_task_type, shown)]
-    parts += ["", _spreads("All", {"every record": made.overall}, shown)]
+        parts += ["", _spreads(f"By {one_line(made.type_name)}", made.by_task_type, shown, n)]
+    parts += ["", _spreads("All", {"every record": made.overall}, shown, n)]
     return Group(*parts, "", *_notes(made))
 
 
@@ -79,8 +80,9 @@ def _arms(arms: Arms | None) -> tuple[str, str]:
     return points(arms.difference), ratio(arms.ratio)
 
 
-def _spreads(title: str, parts: Mapping[str, Mapping[str, Spread]], shown: Sequence[NamedMeasure]) -> Table:
-    n_models = max((one.n for spreads in parts.values() for one in spreads.values()), default=0)
+def _spreads(
+    title: str, parts: Mapping[str, Mapping[str, Spread]], shown: Sequence[NamedMeasure], n_models: int
+) -> Table:
     table = figure_table(title, [f"{measure.short} %, mean ± sd" for measure in shown])
     for part, spreads in parts.items():
         cells = [mean_and_sd(spreads.get(measure.name), n_models) for measure in shown]
