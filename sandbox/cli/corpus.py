@@ -1,13 +1,17 @@
-"""`pincite corpus`: build a local search corpus from documents, and search it.
+"""`pincite corpus`: build a local search corpus from documents, search it, fetch the documents of a data set.
 
-Knows: its flags, what it prints. Must not know: what a corpus is made of.
+Knows: its flags, what it prints. Must not know: what a corpus is made of, how a page is fetched.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +19,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sandbox.benchmarks.data import Dataset, load_rows, read_field_map
+from sandbox.benchmarks.locate import locate
+from sandbox.fetching.fetch import Fetched, FetchPlan, build_corpus, check, fetch
+from sandbox.fetching.links import LinkRow, Unaskable, links_of, unaskable
+from sandbox.run import utc_now
+from sandbox.settings import FetchSettings, resolve
 from tools.corpus import CorpusSummary, build, open_corpus
+from tools.corpus import Progress as Watch
 from tools.engines.local import LocalEngine
 from tools.extract import extract
 from tools.search import MAX_QUERY_CHARS, Hit
@@ -26,7 +37,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Build a local search corpus from documents, and search it. Nothing here touches the network.",
+    help="Build a local search corpus from documents, and search it; fetch the documents that a data set names. "
+    "Only fetch and check-links touch the network.",
 )
 
 
@@ -53,20 +65,8 @@ def build_(
     """
     # pypdf logs every oddity of a file; what it means for the text is in the summary.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
-        task = progress.add_task("extracting", total=None)
-
-        def show(n_done: int, n_all: int, _doc_id: str) -> None:
-            progress.update(task, completed=n_done, total=n_all)
-
-        summary = build(source, out, extract=extract, progress=show)
+    with _progress("extracting") as watch:
+        summary = build(source, out, extract=extract, progress=watch)
     print(_as_json(summary) if json_ else _in_words(summary))
 
 
@@ -100,6 +100,149 @@ def search(
         print("\n\n".join(_listed(rank, hit) for rank, hit in enumerate(hits, start=1)))
     else:
         print("no hits", file=sys.stderr)
+
+
+DataOption = Annotated[
+    str,
+    typer.Option(metavar="FILE", help="The question file: JSON Lines, JSON or Parquet; also mini:FILE, hf:OWNER/NAME."),
+]
+FieldsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="MAP.toml", help="TOML that names columns, where they are not the usual ones."),
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only what the first N questions name.")]
+SettingsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="TOML settings, of which only [fetch] is used (see a run.toml)."),
+]
+ConcurrencyOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Links under way at once; one a second and host.")
+]
+
+
+@app.command("fetch", context_settings={"max_content_width": 110})
+def fetch_(
+    data: DataOption,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for what is fetched, and for the corpus made of it.")
+    ],
+    fields: FieldsOption = None,
+    limit: LimitOption = None,
+    settings: SettingsOption = None,
+    concurrency: ConcurrencyOption = 8,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print the summary as one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Fetch every document that the questions of FILE name, each once, and build a corpus of them.
+
+    DIR gets documents/ (bodies by sha256), manifest.jsonl, corpus.sqlite, tape/ and links.jsonl: a line a link with
+    status (alive, unreadable, dead), failure, final_url, sha256, media_type, physical_pages, checked_at, questions.
+
+    A dead link is no error: it is counted and listed, with the questions that it takes out. After Ctrl-C the same
+    command goes on: what came is not asked for again, what failed in passing (no connection, 429, 5xx) is.
+
+    Then: pincite run tmg-cqa-rag --data FILE --corpus DIR
+    """
+    dataset, rules = _dataset(data, fields), _fetch_settings(settings)
+    links = links_of(dataset, limit)
+    try:
+        with _progress("fetching") as watch:
+            fetched = asyncio.run(fetch(links, out, FetchPlan(rules, concurrency, watch, utc_now)))
+    except KeyboardInterrupt:
+        print(f"pincite: stopped; what came is kept in {out}. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    summary = build_corpus(fetched.rows, out)
+    n_questions = len(dataset.rows[:limit])
+    if json_:
+        print(_fetched_json(fetched, summary, n_questions))
+        return
+    print("\n".join([*_link_lines(fetched.rows), *_lost_lines(unaskable(fetched.rows), n_questions)]))
+    print(_in_words(summary) if summary else f"{out}: no document could be read, so there is no corpus")
+
+
+@app.command("check-links", context_settings={"max_content_width": 110})
+def check_links(
+    data: DataOption,
+    fields: FieldsOption = None,
+    limit: LimitOption = None,
+    settings: SettingsOption = None,
+    concurrency: ConcurrencyOption = 8,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object a link and nothing else.")] = False,
+) -> None:
+    """Say which links of the questions of FILE are alive. Nothing is kept, and a dead link is no error.
+
+    Each is fetched as `pincite corpus fetch` does it (HEAD is answered wrongly by too many servers), but no text is made
+    of what comes, so a scanned PDF counts as alive here.
+    """
+    dataset, rules = _dataset(data, fields), _fetch_settings(settings)
+    with _progress("checking") as watch:
+        plan = FetchPlan(rules, concurrency, watch, utc_now)
+        checked = asyncio.run(check(links_of(dataset, limit), plan))
+    if json_:
+        for row in checked.rows:
+            print(row.model_dump_json())
+        return
+    print("\n".join([*_link_lines(checked.rows), *_lost_lines(unaskable(checked.rows), len(dataset.rows[:limit]))]))
+
+
+@contextmanager
+def _progress(what: str) -> Generator[Watch]:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task(what, total=None)
+
+        def show(n_done: int, n_all: int, _name: str) -> None:
+            progress.update(task, completed=n_done, total=n_all)
+
+        yield show
+
+
+def _dataset(data: str, fields: Path | None) -> Dataset:
+    return load_rows(locate(data), read_field_map(fields) if fields else None)
+
+
+def _fetch_settings(file: Path | None) -> FetchSettings:
+    return resolve("tmg-cqa-rag", {}, file, {}).fetch
+
+
+def _link_lines(rows: Sequence[LinkRow]) -> list[str]:
+    counts = Counter(row.status for row in rows)
+    said = ", ".join(f"{status} {counts[status]}" for status in ("alive", "unreadable", "dead") if counts[status])
+    lost = [row for row in rows if row.failure is not None]
+    lines = [f"  {row.status}  {row.url}  {row.failure.kind}: {row.failure.message}" for row in lost if row.failure]
+    return [f"links: {len(rows)} ({said})", *lines]
+
+
+def _lost_lines(lost: Sequence[Unaskable], n_questions: int) -> list[str]:
+    lines = [f"  {question.id}  {' '.join(question.urls)}" for question in lost]
+    return [f"questions that lack a document: {len(lost)} of {n_questions}", *lines]
+
+
+def _fetched_json(fetched: Fetched, summary: CorpusSummary | None, n_questions: int) -> str:
+    counts = Counter(row.status for row in fetched.rows)
+    lost = unaskable(fetched.rows)
+    return json.dumps(
+        {
+            "links": len(fetched.rows),
+            "alive": counts["alive"],
+            "unreadable": counts["unreadable"],
+            "dead": counts["dead"],
+            "asked": fetched.n_asked,
+            "lost_links": [row.model_dump(mode="json") for row in fetched.rows if row.status != "alive"],
+            "questions": n_questions,
+            "left_out": [{"id": question.id, "urls": question.urls} for question in lost],
+            "corpus": json.loads(_as_json(summary)) if summary else None,
+        },
+        ensure_ascii=False,
+        sort_keys=True,
+    )
 
 
 def _listed(rank: int, hit: Hit) -> str:

@@ -56,25 +56,26 @@ class TextStore:
     async def __call__(self, body: bytes, *, url: str, header_type: str) -> Document:
         """The document in `body`, from the folder where it is there. Raises ToolFailure as `extract` does."""
         sha256 = hashlib.sha256(body).hexdigest()
-        name = hashlib.sha256(f"{sha256}\n{url}\n{header_type}".encode("utf-8", "surrogatepass")).hexdigest()
-        path = self.folder / name[:2] / f"{name[2:]}.json"
-        row = _read(path)
-        if row is None or (self.rules is not None and row.rules != self.rules()):
+        path = self._path(sha256, url, header_type)
+        row = self._kept(path)
+        if row is None:
             row = await self._made(body, url, header_type)
             _write(path, row)
-        if row.failure is not None:
-            raise ToolFailure(*row.failure)
-        return Document(
-            url=url,
-            final_url=url,
-            title=row.title,
-            media_type=row.media_type,
-            text=row.text,
-            body_sha256=sha256,
-            engine=row.engine,
-            page_starts=row.page_starts,
-            notes=row.notes,
-        )
+        return _document(row, url, sha256)
+
+    def stored(self, body: bytes, *, url: str, header_type: str) -> Document | None:
+        """The same from the folder alone; None where it is not there. Raises ToolFailure for a stored failure."""
+        sha256 = hashlib.sha256(body).hexdigest()
+        row = self._kept(self._path(sha256, url, header_type))
+        return None if row is None else _document(row, url, sha256)
+
+    def _path(self, sha256: str, url: str, header_type: str) -> Path:
+        name = hashlib.sha256(f"{sha256}\n{url}\n{header_type}".encode("utf-8", "surrogatepass")).hexdigest()
+        return self.folder / name[:2] / f"{name[2:]}.json"
+
+    def _kept(self, path: Path) -> TextRow | None:
+        row = _read(path)
+        return None if row is None or (self.rules is not None and row.rules != self.rules()) else row
 
     async def _made(self, body: bytes, url: str, header_type: str) -> TextRow:
         rules = self.rules() if self.rules is not None else ""
@@ -91,6 +92,22 @@ class TextStore:
             page_starts=document.page_starts,
             notes=document.notes,
         )
+
+
+def _document(row: TextRow, url: str, sha256: str) -> Document:
+    if row.failure is not None:
+        raise ToolFailure(*row.failure)
+    return Document(
+        url=url,
+        final_url=url,
+        title=row.title,
+        media_type=row.media_type,
+        text=row.text,
+        body_sha256=sha256,
+        engine=row.engine,
+        page_starts=row.page_starts,
+        notes=row.notes,
+    )
 
 
 def _read(path: Path) -> TextRow | None:
