@@ -28,6 +28,9 @@ KEY_PARAMETERS: Final = frozenset(
 )
 """Query parameters that carry a key: never part of an identity, never written."""
 
+COUNTING: Final = ("tokenize", "apply-template")
+"""Ends of the paths of requests that count a chat: the same messages, but never to be taken for the chat itself."""
+
 ID_CHARS: Final = 32
 
 
@@ -71,9 +74,9 @@ class Identities:
     def _chat(self, request: TapeRequest) -> Identity:
         if request.outgoing is not None:
             return self._of_parts(request.outgoing)
+        name = urlsplit(request.url).path.rpartition("/")[2]
         body = _object(request.body)
-        if body is None:
-            name = urlsplit(request.url).path.rpartition("/")[2]
+        if body is None or name in COUNTING:
             return Identity(_hex(f"{request.method.upper()} {name}\n".encode() + request.body))
         messages = body.pop("messages", [])
         entries = cast("list[object]", messages) if isinstance(messages, list) else [messages]

@@ -15,7 +15,8 @@ from typing import Literal
 from cassettes.redact import Redactor
 from citations.policy import Policy
 from sandbox.assess import Judging
-from sandbox.endpoint.clients import Access, judge_client, model_client
+from sandbox.endpoint.clients import Access, Recorded, judge_client, model_client
+from sandbox.endpoint.count import recorded_counter
 from sandbox.endpoint.lenient import mapping
 from sandbox.endpoint.model import ModelClient, ServerFacts
 from sandbox.folder.provenance import Facts, Provenance
@@ -73,8 +74,8 @@ async def assemble(settings: RunSettings, out: Path, outside: Outside) -> AsyncG
             unseen_fetch=settings.citations.unseen_fetch,
         )
         toolbox = Toolbox(_tools(settings, sources, policy) if settings.search.engine != "none" else [])
-        context = _recorded_context(outside.recorded)
-        model = await model_client(stack, settings, access if "model" in outside.reach else None, context)
+        recorded = _recorded_model(outside.recorded)
+        model = await model_client(stack, settings, access if "model" in outside.reach else None, recorded)
         judge = await judge_client(stack, settings, access if "judge" in outside.reach else None)
         yield Parts(
             model=model.model,
@@ -140,6 +141,7 @@ def _recorded_search(recorded: Provenance | None) -> Facts:
     return search if isinstance(search, dict) else {}
 
 
-def _recorded_context(recorded: Provenance | None) -> int | None:
-    context = mapping(recorded.compared.get("model")).get("context_tokens") if recorded is not None else None
-    return context if isinstance(context, int) else None
+def _recorded_model(recorded: Provenance | None) -> Recorded:
+    model = mapping(recorded.compared.get("model")) if recorded is not None else mapping(None)
+    context = model.get("context_tokens")
+    return Recorded(context if isinstance(context, int) else None, recorded_counter(model))

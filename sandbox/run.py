@@ -39,7 +39,7 @@ from sandbox.settings import RunSettings, as_toml
 from sandbox.tasks import rare_collections
 from tools.tool import SetupError
 
-ERRORS, TAPE = "errors.log", "tape"
+ERRORS, TAPE, LEFT_OUT = "errors.log", "tape", "left-out.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,8 @@ async def run(
             fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce)
             capsule = folder.begin(as_toml(settings), fresh)
             folder.write(SAMPLES, as_lines(loaded.samples))
+            if loaded.left_out_lines:
+                folder.write(LEFT_OUT, "\n".join(loaded.left_out_lines))
             rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)
             samples = loaded.samples[: settings.limit]
             keys = sessions_of(samples, settings.repeats)
@@ -168,6 +170,7 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
             "decode": _json(endpoint.fixed),
             "max_output_tokens": endpoint.max_output_tokens,
             "context_tokens": endpoint.context_tokens,
+            **_counting(settings, parts),
         },
         "judge": {
             "name": judge.name,
@@ -190,6 +193,12 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
         },
         **({"policies": _json(settings.policies.model_dump(mode="json"))} if "safety" in benchmark.judgements else {}),
     }
+
+
+def _counting(settings: RunSettings, parts: Parts) -> Facts:
+    """How prompts are counted before they are sent, where they are to be; a replay has to ask the same."""
+    counter = parts.model.counter
+    return {} if settings.model.count_tokens == "never" else {"token_count": counter.kind if counter else "none"}
 
 
 def sessions_of(samples: Sequence[Sample], repeats: int) -> list[tuple[Sample, int]]:

@@ -61,6 +61,10 @@ class ModelSettings(Settings):
     preserve_thinking: bool | None = None
     """Sent as `chat_template_kwargs.preserve_thinking`; None = on for Qwen models, as published."""
     extra_body: dict[str, object] = {}
+    count_tokens: Literal["auto", "never"] = "never"
+    """`auto`: a prompt without tools is counted by the server before it is sent, where the server does that exactly
+    (vLLM, llama.cpp), so that an overflow costs no generation. Default `auto` where the prompt holds documents.
+    """
     timeout_s: float = Field(default=1_800, gt=0)
     """Total time of one HTTP exchange: 16,384 tokens at 10 tokens/s are 27 minutes."""
     retries: int = Field(default=4, ge=0, le=20)

@@ -1,4 +1,4 @@
-"""What the baseline model reads: the question and the tool results, taken from the messages as any model gets them.
+"""What the baseline model reads: the question, tool results and documents in the prompt, from the messages alone.
 
 Knows: the text format of the tools. Must not know: the ledger, the corpus, the reference answer.
 """
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sandbox.baseline.given import read_given
 from sandbox.endpoint.lenient import items, mapping
 
 HIT = re.compile(r"^\[(\d+)\] (.*)$")
@@ -50,6 +51,11 @@ def read(messages: Sequence[object]) -> Reading:
     if not users:
         raise ValueError("the baseline model needs a user message")
     reading = Reading(question_of(users[0]), wants_citations="<sentence>" in users[0] or "<cite>" in users[0])
+    given = read_given(users[0])
+    if given is not None:
+        reading.question = given.question
+        for document in given.documents:
+            _add(reading, document.number, document.title, document.text)
     names: dict[str, str] = {}
     for row in rows:
         calls = items(row.get("tool_calls"))

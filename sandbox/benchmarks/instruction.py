@@ -20,9 +20,18 @@ def dialect_of(settings: CitationSettings) -> Dialect:
 
 
 def citation_instruction(settings: CitationSettings, language: Language) -> str:
-    """How the answer is to be written, with the dialect's own tags."""
+    """How the answer is to be written, with the dialect's own tags, where pages come from a search."""
+    return with_tags(instruction_file(f"{language}.txt"), settings)
+
+
+def instruction_file(name: str) -> str:
+    """The text of a bundled template."""
+    return files("sandbox.benchmarks").joinpath("instructions", name).read_text(encoding="utf-8")
+
+
+def with_tags(text: str, settings: CitationSettings) -> str:
+    """A template with the dialect's own tags in the place of `{sentence}`, `{cite}` and the like."""
     dialect = dialect_of(settings)
-    text = files("sandbox.benchmarks").joinpath("instructions", f"{language}.txt").read_text(encoding="utf-8")
     number = "[{}]" if settings.dialect == "longcite" else "{}"
     for name, value in {
         "{sentence}": dialect.sentence_open,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.benchmarks import j_multichallenge, jmt_safety, multichallenge, sample, tmg_cqa_tool
+from sandbox.benchmarks import j_multichallenge, jmt_safety, multichallenge, sample, tmg_cqa_rag, tmg_cqa_tool
 from sandbox.benchmarks.benchmark import Benchmark
 from sandbox.measures import CITED, Measures
 from sandbox.settings import RunSettings
@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     for benchmark in (
         sample.BENCHMARK,
         tmg_cqa_tool.BENCHMARK,
+        tmg_cqa_rag.BENCHMARK,
         multichallenge.BENCHMARK,
         j_multichallenge.BENCHMARK,
         jmt_safety.BENCHMARK,

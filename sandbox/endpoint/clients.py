@@ -62,9 +62,8 @@ async def model_client(
     embedded = (*EMBEDDED, model.name) if settings.responses is not None else EMBEDDED
     client = await _openai(stack, model, access, transport, embedded)
     if access is None:
-        return Client(
-            _client(client, model_endpoint(model, context_tokens=context, shrink=shrink), access), ServerFacts()
-        )
+        endpoint = model_endpoint(model, context_tokens=recorded.context_tokens, shrink=shrink)
+        return Client(_client(client, endpoint, access, recorded.counter), ServerFacts())
     server = await _client(client, model_endpoint(model, context_tokens=None, shrink=shrink), access).facts()
     context = min(model.context_tokens, server.max_model_len or model.context_tokens)
     if model.max_output_tokens >= context and not shrink:
@@ -72,7 +71,9 @@ async def model_client(
             f"the output limit of {model.max_output_tokens} tokens leaves no room in a context of {context}: every "
             "sample would overflow. Set --max-output-tokens lower, or --on-tight-context shrink"
         )
-    return Client(_client(client, model_endpoint(model, context_tokens=context, shrink=shrink), access), server)
+    endpoint = model_endpoint(model, context_tokens=context, shrink=shrink)
+    counter = await _counter(client, model, endpoint)
+    return Client(_client(client, endpoint, access, counter), server)
 
 
 async def judge_client(stack: AsyncExitStack, settings: RunSettings, access: Access | None) -> Client:
@@ -83,8 +84,19 @@ async def judge_client(stack: AsyncExitStack, settings: RunSettings, access: Acc
     return Client(made, ServerFacts() if access is None else await made.facts())
 
 
-def _client(client: AsyncOpenAI, endpoint: Endpoint, access: Access | None) -> ModelClient:
-    return ModelClient(client, endpoint) if access is None else ModelClient(client, endpoint, redact=access.redact)
+async def _counter(client: AsyncOpenAI, model: ModelSettings, endpoint: Endpoint) -> CounterKind | None:
+    if model.count_tokens == "never" or model.base_url is None:
+        return None
+    return await find_counter(client, endpoint.name, endpoint.fixed, endpoint.max_output_field)
+
+
+def _client(
+    client: AsyncOpenAI, endpoint: Endpoint, access: Access | None, kind: CounterKind | None = None
+) -> ModelClient:
+    counter = TokenCounter(client, kind, endpoint.name, endpoint.fixed) if kind is not None else None
+    if access is None:
+        return ModelClient(client, endpoint, counter=counter)
+    return ModelClient(client, endpoint, redact=access.redact, counter=counter)
 
 
 def _transport(
@@ -94,7 +106,9 @@ def _transport(
         return TapeTransport(None)
     if settings.base_url is None:
         return TapeTransport(BaselineTransport(reply, settings.name))
-    return TapeTransport(AiohttpTransport(connections=connections, total_timeout_s=settings.timeout_s))
+    live = AiohttpTransport(connections=connections, total_timeout_s=settings.timeout_s)
+    counts = isinstance(settings, ModelSettings) and settings.count_tokens != "never"
+    return TapeTransport(Abridged(live) if counts else live)
 
 
 async def _openai(

@@ -17,6 +17,7 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpe
 
 from cassettes.context import outgoing, pause
 from sandbox.endpoint.chat import Conversation, ModelFailure, Reply, ToolCall, encode
+from sandbox.endpoint.count import TokenCounter
 from sandbox.endpoint.faults import classify
 from sandbox.endpoint.lenient import Json, items, mapping, parsed, text
 from sandbox.record import Usage
@@ -71,6 +72,8 @@ class ModelClient:
     """Waits before a retry, but not where the answer that asks for it was played from a tape."""
     redact: Callable[[str], str] = str
     """Passed over every text of the server that is kept or shown: some servers repeat the key that they refuse."""
+    counter: TokenCounter | None = None
+    """Counts a prompt without tools before it is sent, where the server does that exactly."""
     _url: str = field(init=False)
     _heads: dict[tuple[int, int, int], _Head] = field(default_factory=dict[tuple[int, int, int], _Head])
 
@@ -86,6 +89,8 @@ class ModelClient:
     ) -> Reply:
         """One finished completion; see `ChatModel.chat`."""
         max_output = self.endpoint.max_output_tokens
+        if self.counter is not None and not tools:
+            max_output = await self._fitting(messages, self.counter)
         failed = Usage()
         delay_s = 1.0
         tries = 0
@@ -126,6 +131,26 @@ class ModelClient:
             # Full jitter keeps 256 sessions from coming back in the same instant.
             await self.sleep(wait_s if wait_s is not None else random.uniform(0.5, 1.0) * delay_s)
             delay_s = min(delay_s * 2, 60.0)
+
+    async def _fitting(self, messages: Conversation, counter: TokenCounter) -> int:
+        """The output limit that is left beside the prompt as the server counts it, before anything is generated.
+
+        Raises ModelFailure("context_overflow") where the output limit does not fit and may not be lowered.
+        """
+        limit = self.endpoint.max_output_tokens
+        counted = await counter.count(messages)
+        if counted is None:
+            return limit
+        context = min((n for n in (self.endpoint.context_tokens, counted.context_tokens) if n), default=None)
+        room = _room(context, counted.n_tokens)
+        if room is None or room >= limit:
+            return limit
+        if self.endpoint.shrink and room > 0:
+            return room
+        raise ModelFailure(
+            "context_overflow",
+            f"prompt {counted.n_tokens} + output limit {limit} > context {context} (counted by the server; not sent)",
+        )
 
     async def facts(self) -> ServerFacts:
         """What the server says of itself. Raises SetupError where nobody answers or the key is refused."""
