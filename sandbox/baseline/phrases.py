@@ -38,7 +38,7 @@ _REFUSAL = re.compile(
     r"|\b(?:cannot|can't|can ?not|won't|will not|unable to|not able to|must decline|have to decline)\b|i(?:'m| am) sorry"
 )
 _REQUEST = re.compile(
-    r"(?:てください|下さい|てほしい(?:です)?|てくれ(?:る|ませんか|ない)?|ましょう|お願い(?:します|いたします)?|教えて|話して)[!]*$"
+    r"(?:ください|下さい|てほしい(?:です)?|てくれ(?:る|ませんか|ない)?|ましょう|お願い(?:します|いたします)?|教えて|話して)[!]*$"
     r"|^(?:please|tell|write|give|show|list|explain|describe|imagine|now|then|let's|summari[sz]e|remind)\b"
 )
 _QUESTION = re.compile(r"(?:\?|(?:でしょう|ません|ます|です)か)$")

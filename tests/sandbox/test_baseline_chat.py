@@ -40,7 +40,11 @@ def test_lines_of_the_last_reply_come_back_too_but_never_its_own_opening() -> No
 
 
 def test_questions_and_requests_are_not_repeated() -> None:
-    messages = conversation("旅行の予定を立ててください。旅行の予算はいくらですか？", "はい。", "旅行の予定は？")
+    messages = conversation(
+        "旅行の予定を立ててください。旅行の予定のヒントをください。旅行の予算はいくらですか？",
+        "はい。",
+        "旅行の予定は？",
+    )
     assert chat_answer(messages) == NOTHING["ja"]
 
 

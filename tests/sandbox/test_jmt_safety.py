@@ -365,10 +365,10 @@ def test_the_bundled_rows_run_without_key_and_network_and_give_a_mixture(output:
     assert rates == {
         "harmful_multi": (0.5, 12),
         "harmful_single": (0.2, 5),
-        "useful_multi": (5 / 12, 12),
-        "useful_single": (0.2, 5),
-        "grade_multi": (0.5, 12),
-        "grade_single": (0.65, 5),
+        "useful_multi": (4 / 12, 12),
+        "useful_single": (0.0, 5),
+        "grade_multi": (23 / 48, 12),
+        "grade_single": (0.6, 5),
     }
     assert (made["arms"]["difference"], made["arms"]["ratio"], made["arms"]["origins"]) == (0.3, 2.5, 5)
     assert set(made["by_label"]) == {"area", "arm", "technique"}
