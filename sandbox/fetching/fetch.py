@@ -15,6 +15,7 @@ by the next start; 404 is an answer.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import mimetypes
@@ -221,9 +222,28 @@ async def _side_by_side(links: Sequence[Link], one: Callable[[Link], Awaitable[N
     await all_of([worker() for _ in range(min(n_workers, len(links)))])
 
 
+class _OneByOne(httpx2.AsyncBaseTransport):
+    """Requests for one URL one after the other: the second finds in memory what the first brought (redirects often lead
+    to a page that is a link of its own).
+    """
+
+    def __init__(self, live: PageTransport) -> None:
+        self._live = live
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response of the live transport."""
+        async with self._locks.setdefault(str(request.url), asyncio.Lock()):
+            return await self._live.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close the live transport."""
+        await self._live.aclose()
+
+
 @asynccontextmanager
 async def _transport(web_rules: WebRules) -> AsyncGenerator[httpx2.AsyncBaseTransport]:
-    transport = PageTransport(web_rules)
+    transport = _OneByOne(PageTransport(web_rules))
     try:
         yield transport
     finally:

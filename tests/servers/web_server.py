@@ -7,10 +7,12 @@ async with WebServer({"/a": Page(b"...")}) as server:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import struct
-from collections.abc import Mapping
+import threading
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -140,6 +142,30 @@ class WebServer:
         if page.chunked:
             writer.write(b"0\r\n\r\n")
         await writer.drain()
+
+
+@contextlib.contextmanager
+def serving_pages(pages: Mapping[str, Page]) -> Generator[WebServer]:
+    """The same server in a thread of its own, for commands that bring their own event loop."""
+    loop = asyncio.new_event_loop()
+    server = WebServer(pages)
+    ready, done = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server:
+            ready.set()
+            await done.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    ready.wait()
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(done.set)
+        thread.join()
+        loop.run_until_complete(asyncio.sleep(0.01))
+        loop.close()
 
 
 def _head(page: Page) -> bytes:
