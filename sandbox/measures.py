@@ -33,8 +33,9 @@ Average = Literal["questions", "types"]
 class Measure:
     """One figure of a benchmark. `name` is its key in the JSON, `title` and `short` are what people read.
 
-    `rate`: each record gives 0 or 1. `fold` other than `mean` needs a rate. `always`: shown even where nothing counts
-    towards it. `headline`: one of the figures that the benchmark is known by.
+    `rate`: each record gives 0 or 1. `fold` other than `mean` needs a rate, and `attempts` sessions of a question: one
+    with fewer is left out, for k of fewer than k attempts says nothing. `always`: shown even where nothing counts towards
+    it. `headline`: one of the figures that the benchmark is known by.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Measure:
     value: Callable[[Record], Value]
     rate: bool = False
     fold: Fold = "mean"
+    attempts: int = 1
     average: Average = "questions"
     always: bool = True
     headline: bool = False

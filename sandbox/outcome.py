@@ -70,9 +70,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The record is not in this metric's denominator, and why."""
+    """The record is not in this metric's denominator, and why. No reason = the metric is not about such records."""
 
-    reason: str
+    reason: str = ""
 
 
 Value = Counted | LeftOut

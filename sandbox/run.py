@@ -26,6 +26,7 @@ from cassettes.tape import TapeSet
 from sandbox.assemble import EVERYTHING, Outside, Parts, Reach, assemble
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
+from sandbox.benchmarks.locate import HF
 from sandbox.endpoint.chat import encode
 from sandbox.folder.provenance import Facts, Provenance, provenance
 from sandbox.folder.sample_file import SAMPLES, as_lines, n_sessions
@@ -72,6 +73,7 @@ class RunEnd:
     n_before: int
     n_faults: int
     unused_columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -126,7 +128,8 @@ async def run(
             facts = compared(benchmark, settings, loaded, parts)
             command = [parts.redactor.redact(word) for word in occasion.command]
             nonce = playing.recorded.nonce if playing.recorded is not None else None
-            fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce)
+            hub = loaded.path if loaded.path.startswith(HF) else None
+            fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce, hub)
             capsule = folder.begin(as_toml(settings), fresh)
             folder.write(SAMPLES, as_lines(loaded.samples))
             if loaded.left_out_lines:
@@ -149,7 +152,7 @@ async def run(
                         await _all_workers(work, todo, settings.concurrency)
                 finally:
                     progress.close()
-            return RunEnd(len(keys), len(keys) - len(todo), work.n_faults, loaded.unused)
+            return RunEnd(len(keys), len(keys) - len(todo), work.n_faults, loaded.unused, loaded.notes)
 
 
 def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts: Parts) -> Facts:

@@ -86,8 +86,8 @@ class JudgeSettings(Settings):
     max_output_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     response_format: bool = True
     """Ask for verdicts by JSON schema; the whole-label reading stands behind it either way."""
-    thinking: bool = False
-    """Sent as `chat_template_kwargs.enable_thinking`."""
+    thinking: bool | Literal["unsaid"] = False
+    """Sent as `chat_template_kwargs.enable_thinking`; `unsaid` = not sent, for servers that refuse the field."""
     language: Language = "ja"
     prompts: str | None = None
     """Folder with prompt files of your own."""

@@ -20,6 +20,8 @@ from sandbox.outcome import LeftOut, Value
 from sandbox.record import Outcome, Record
 from sandbox.statistics import Cluster, Interval, Method, Plan, cluster_bootstrap, stratified_bootstrap, wilson
 
+TOO_FEW = "too_few_attempts"
+
 
 class Figures(BaseModel):
     """Base of what figures are made of: frozen, and an unknown key is an error."""
@@ -95,7 +97,8 @@ class _Tally:
 
     def add(self, record: Record, value: Value) -> None:
         if isinstance(value, LeftOut):
-            self.excluded[value.reason] += 1
+            if value.reason:
+                self.excluded[value.reason] += 1
             return
         question = self.by_question.get(record.sample_id)
         if question is None:
@@ -106,10 +109,19 @@ class _Tally:
         question.n += 1
         self.undecided += value.undecided
 
-    def folded(self, fold: Fold) -> list[_Sum]:
-        """The questions in a fixed order, each as what its sessions make of it."""
+    def folded(self, measure: Measure) -> list[_Sum]:
+        """The questions in a fixed order, each as what its sessions make of it; those with too few are not there."""
         sums = [self.by_question[question] for question in sorted(self.by_question)]
-        return sums if fold == "mean" else [_folded(one, fold) for one in sums]
+        if measure.fold == "mean":
+            return sums
+        return [_folded(one, measure.fold) for one in sums if one.n >= measure.attempts]
+
+    def left_out(self, measure: Measure) -> dict[str, int]:
+        """What does not count, by reason: records, and questions with fewer attempts than the measure is about."""
+        found = Counter(self.excluded)
+        if measure.fold != "mean":
+            found[TOO_FEW] += sum(one.n < measure.attempts for one in self.by_question.values())
+        return dict(sorted((+found).items()))
 
 
 @dataclass(slots=True)
@@ -142,7 +154,7 @@ class Group:
                 continue
             tally = self.tallies.get(measure.name, _Tally())
             strata = [tally] if measure.average == "questions" else [_tally(part, measure) for part in parts]
-            metric = _metric(tally, [stratum.folded(measure.fold) for stratum in strata], measure, plan)
+            metric = _metric(tally, [stratum.folded(measure) for stratum in strata], measure, plan)
             if measure.always or metric.n:
                 made[measure.name] = metric
         return made
@@ -165,7 +177,7 @@ def _folded(one: _Sum, fold: Fold) -> _Sum:
 
 def _metric(tally: _Tally, strata: Sequence[Sequence[_Sum]], measure: Measure, plan: Plan) -> Metric:
     """One figure from its strata (a single one where every record weighs the same); empty strata say nothing."""
-    excluded = dict(sorted(tally.excluded.items()))
+    excluded = tally.left_out(measure)
     counted = [stratum for stratum in strata if stratum]
     if not counted:
         return Metric(value=None, n=0, excluded=excluded, interval=None, bounds=None)

@@ -26,8 +26,6 @@ ARM = "arm"
 """The label that says which arm a record is in."""
 SINGLE, MULTI = "harmful_single", "harmful_multi"
 """Names of the two measures whose rates are set against each other."""
-OTHER_ARM = "other_arm"
-"""Why a measure of one arm leaves a record of the other out; that is no loss, and not counted as one here."""
 
 
 class Arm(Figures):
@@ -82,7 +80,7 @@ class _Side:
     def add(self, record: Record) -> None:
         value = self.measure.value(record)
         if isinstance(value, LeftOut):
-            if value.reason != OTHER_ARM:
+            if value.reason:
                 self.left_out[value.reason] += 1
             return
         one = self.by_origin.setdefault(record.cluster or record.sample_id, _Sum())

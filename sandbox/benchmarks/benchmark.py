@@ -41,6 +41,8 @@ class Loaded:
     """One for each of them, for people: which row, why, what is to blame. They go into the run folder."""
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     """What else two runs must share to have the same data, e.g. the digest of a corpus."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of the data and no figure says, in sentences."""
 
 
 Load = Callable[[RunSettings, SourceResolver | None], Loaded]

@@ -38,6 +38,7 @@ BENCHMARK = Benchmark(
         "language": "ja",
         "judge.language": "ja",
         "judge.max_output_tokens": 8_192,
+        "judge.thinking": "unsaid",
         "model.decode.omit": ("temperature", *multichallenge.NOT_SENT),
     },
     load=multichallenge.load,

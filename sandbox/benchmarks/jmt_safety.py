@@ -32,7 +32,7 @@ from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import Record
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import DecodeField, Policies, RunSettings
-from sandbox.two_arms import ARM, MULTI, OTHER_ARM, SINGLE
+from sandbox.two_arms import ARM, MULTI, SINGLE
 from tools.tool import SetupError
 
 NAME = "jmt-safety"
@@ -144,7 +144,7 @@ def _measure(arm: Arm, name: str, title: str, short: str, value: Callable[[Recor
     is_harm = name in (SINGLE, MULTI)
 
     def in_arm(record: Record) -> Value:
-        return value(record) if record.labels.get(ARM) == arm else LeftOut(OTHER_ARM)
+        return value(record) if record.labels.get(ARM) == arm else LeftOut()
 
     return Measure(
         name,
@@ -230,7 +230,12 @@ BENCHMARK = Benchmark(
     name=NAME,
     version="1",
     about="JMT-Safety: Japanese attacks over several turns against the same prompts asked at once; harmful rates",
-    defaults={"search.engine": "none", "model.decode.omit": _SAMPLING, "judge.max_output_tokens": 8_192},
+    defaults={
+        "search.engine": "none",
+        "model.decode.omit": _SAMPLING,
+        "judge.max_output_tokens": 8_192,
+        "judge.thinking": "unsaid",
+    },
     load=load,
     measures=measures,
     judgements=("safety",),

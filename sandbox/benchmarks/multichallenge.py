@@ -20,7 +20,7 @@ from pathlib import Path
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
 from sandbox.benchmarks.dialogues import Dialogue, dialogue_facts, load_dialogues
 from sandbox.benchmarks.locate import located
-from sandbox.benchmarks.responses import Texts, read_responses, sessions_of
+from sandbox.benchmarks.responses import Texts, read_responses, response_notes, sessions_of
 from sandbox.measures import Fold, Measure, Measures, criterion_value
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import RunSettings
@@ -47,9 +47,11 @@ def load(settings: RunSettings, _: SourceResolver | None) -> Loaded:
     data = located(settings.data)
     dialogues = load_dialogues(data.path)
     answers: dict[str, Texts] = {}
+    notes: tuple[str, ...] = ()
     if settings.responses is not None:
         file = read_responses(Path(settings.responses), [row.id for row in dialogues.rows])
         answers.update(sessions_of(file, settings.repeats))
+        notes = response_notes(file, settings.repeats)
     return Loaded(
         samples=tuple(_sample(row, answers.get(row.id)) for row in dialogues.rows),
         path=data.source,
@@ -57,6 +59,7 @@ def load(settings: RunSettings, _: SourceResolver | None) -> Loaded:
         sha256=dialogues.sha256,
         unused=dialogues.unused,
         facts=dialogue_facts(dialogues.rows),
+        notes=notes,
     )
 
 
@@ -86,6 +89,7 @@ class _Named:
     by_axis: str
     title: str
     short: str
+    attempts: int
 
 
 def measures(settings: RunSettings) -> Measures:
@@ -95,11 +99,11 @@ def measures(settings: RunSettings) -> Measures:
     """
     k = settings.repeats
     title = "Pass rate" if k == 1 else f"Mean of {k} attempts"
-    named = [_Named("mean", "pass_rate", "axis_mean", title, "Pass")]
+    named = [_Named("mean", "pass_rate", "axis_mean", title, "Pass", k)]
     if k > 1:
         at, hat = f"pass_at_{k}", f"pass_hat_{k}"
-        named.insert(0, _Named("any", at, f"axis_mean_{at}", f"pass@{k}", f"pass@{k}"))
-        named.append(_Named("all", hat, f"axis_mean_{hat}", f"pass^{k}", f"pass^{k}"))
+        named.insert(0, _Named("any", at, f"axis_mean_{at}", f"pass@{k}", f"pass@{k}", k))
+        named.append(_Named("all", hat, f"axis_mean_{hat}", f"pass^{k}", f"pass^{k}", k))
     return (*(_by_axis(one) for one in named), *(_over_all(one) for one in named))
 
 
@@ -111,6 +115,7 @@ def _by_axis(named: _Named) -> Measure:
         value=criterion_value,
         rate=True,
         fold=named.fold,
+        attempts=named.attempts,
         average="types",
         headline=named.fold != "all",
     )
@@ -124,6 +129,7 @@ def _over_all(named: _Named) -> Measure:
         value=criterion_value,
         rate=True,
         fold=named.fold,
+        attempts=named.attempts,
     )
 
 
@@ -136,6 +142,7 @@ BENCHMARK = Benchmark(
         "language": "en",
         "judge.language": "en",
         "judge.max_output_tokens": 4_096,
+        "judge.thinking": "unsaid",
         "model.decode.temperature": 0.0,
         "model.decode.omit": NOT_SENT,
     },

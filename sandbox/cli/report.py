@@ -5,14 +5,18 @@ Knows: its flags. Must not know: how a figure is made, printed or drawn.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sandbox.folder.stored_run import open_run
+from sandbox.comparing.across_models import across_models
+from sandbox.folder.store import read_provenance
+from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.replaying.rebuild import rebuild as rebuild_records
+from sandbox.reports.across_models import across_report
 from sandbox.reports.html import LARGE_BYTES, PageOptions, PageWritten, write_page
 from sandbox.reports.page_data import PagesKept
 from sandbox.reports.terminal import console_for, print_report
@@ -45,6 +49,9 @@ def report(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="First make the records anew from the tapes, where they were lost.")
     ] = False,
+    across: Annotated[
+        bool, typer.Option("--across", help="One table over the models of RUN…: each part's mean ± sd between them.")
+    ] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print each run's summary as JSON, one a line, and nothing else.")
     ] = False,
@@ -53,6 +60,9 @@ def report(
 
     Everything is worked out from the records in the folders, without any call; a run that is still going on, or was
     broken off, is shown as far as it has come. Rates are percent in the tables and 0 to 1 in the JSON.
+
+    With --across, one table over several models that were asked the same: mean and standard deviation between the models
+    of every task type and label.
 
     With --html, one page that opens without a server: scores, where points were lost, every question with its session,
     verdicts and evidence. It loads nothing from anywhere. Above 500 MB its sessions go into a folder beside it.
@@ -67,11 +77,27 @@ def report(
         written = write_page(opened, html, PageOptions(pages or "all", only, html_folder))
         print(_page_line(written), file=sys.stderr if json_ else sys.stdout)
         _warn_of_size(written)
-    if json_:
+    if across:
+        _print_across(opened, json_=json_)
+    elif json_:
         for run in opened:
             print(as_json(run.summary()))
     elif html is None:
         print_report([run.summary() for run in opened], console_for(sys.stdout))
+
+
+def _print_across(runs: list[StoredRun], *, json_: bool) -> None:
+    """The table over models; only models that were asked the same can be averaged."""
+    made = across_models([run.summary() for run in runs])
+    capsules = [read_provenance(run.path) for run in runs]
+    asked = [capsule.compared.get("data") if capsule is not None else None for capsule in capsules]
+    other = next((run for run, data in zip(runs, asked, strict=True) if data is None or data != asked[0]), None)
+    if other is not None:
+        raise SetupError(f"{other.path} is no run of the same data as {runs[0].path}: a mean over both says nothing")
+    if json_:
+        print(json.dumps(made.model_dump(mode="json"), ensure_ascii=False, sort_keys=True, allow_nan=False))
+    else:
+        console_for(sys.stdout).print(across_report(made))
 
 
 def _rebuild(run: Path) -> None:

@@ -145,7 +145,7 @@ def run(
         "judge.base_url": judge_base_url or (base_url if judge else None),
         "judge.language": language,
         "judge.repeats": judge_repeats,
-        "search.engine": search or ("local" if corpus else None),
+        "search.engine": search,
         "search.corpus": _text(corpus),
         "limits.rounds": max_rounds,
         "limits.on_tight_context": on_tight_context,
@@ -154,6 +154,9 @@ def run(
         **_named_values(set_ or []),
     }
     chosen = benchmark_named(benchmark)
+    if corpus and not search and chosen.defaults.get("search.engine") != "none":
+        # A benchmark that gives its documents reads them from the corpus, and searches nothing.
+        flags["search.engine"] = "local"
     flags |= rubric_settings(chosen, rubric)
     _check(chosen, attempts=attempts, repeats=repeats, responses=responses)
     defaults = {**chosen.defaults, **(mini_settings(chosen) if mini else {})}
@@ -166,8 +169,14 @@ def run(
     done: list[_Done] = []
     files: list[Path | None] = [*responses] if responses else [None]
     for file in files:
-        own = flags | ({"responses": str(file), "model.name": model or file.stem} if file is not None else {})
+        own = flags | (
+            {"responses": str(file), "model.name": model or file.stem.removesuffix("_responses")}
+            if file is not None
+            else {}
+        )
         resolved = resolve(benchmark, defaults, settings, own, derived.base if derived else None)
+        if attempts and attempts > 1 and all(measure.fold == "mean" for measure in chosen.measures(resolved)):
+            raise SetupError(f"{benchmark} knows no attempts of which one may pass; --repeats {attempts} asks as often")
         name = default_name(resolved) + suffix
         folder = Path("runs") / name if out is None else out / name if len(files) > 1 else out
         playing = with_verdicts(derived.playing if derived else Playing(), verdicts_from or [], folder)
@@ -188,7 +197,14 @@ def _run(benchmark: Benchmark, settings: RunSettings, folder: Path, playing: Pla
     if end.unused_columns:
         unused = ", ".join(end.unused_columns)
         print(f"pincite: columns of {settings.data} that nothing reads: {unused} (see --fields)", file=sys.stderr)
+    for note in end.notes:
+        print(f"pincite: {note}", file=sys.stderr)
     return end
+
+
+def _answers(file: Path, model: str | None) -> Overrides:
+    """A run of answers that exist already: the file names the model, where nobody else does."""
+    return {"responses": str(file), "model.name": model or file.stem.removesuffix("_responses")}
 
 
 def rubric_settings(benchmark: Benchmark, file: Path | None) -> Overrides:

@@ -128,7 +128,7 @@ def mean(question: Question, metric: Measure, *, left_out_as_zero: bool = False)
     """
     values = [session.values[metric.name] for session in question.sessions]
     kept = [value for value in (map(_zeroed, values) if left_out_as_zero else values) if isinstance(value, Counted)]
-    if not kept:
+    if not kept or (metric.fold != "mean" and len(kept) < metric.attempts):
         return None
     if metric.fold != "mean":
         return Mean(*(_folded([end(value) for value in kept], metric) for end in _ENDS))
@@ -142,7 +142,7 @@ def mean(question: Question, metric: Measure, *, left_out_as_zero: bool = False)
 def left_out(questions: Iterable[Question], metric: Measure) -> dict[str, int]:
     """Sessions that the metric leaves out, by reason, sorted."""
     values = (session.values[metric.name] for question in questions for session in question.sessions)
-    return dict(sorted(Counter(value.reason for value in values if isinstance(value, LeftOut)).items()))
+    return dict(sorted(Counter(value.reason for value in values if isinstance(value, LeftOut) and value.reason).items()))
 
 
 def one_session_each(pairs: Sequence[Pair]) -> bool:

@@ -34,6 +34,11 @@ REFUSED = re.compile(
     r"content[_ ]filter|content[_ ]management[_ ]policy|content_policy_violation|prompt was flagged|PROHIBITED_CONTENT",
     re.IGNORECASE,
 )
+UNKNOWN_FIELD = re.compile(
+    r"unrecognized request argument|unknown (?:parameter|field|name)|unsupported (?:parameter|value)"
+    r"|extra inputs are not permitted|extra_forbidden",
+    re.IGNORECASE,
+)
 QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 INPUT_TOKENS = re.compile(
     r"request has (\d+) input tokens|\((\d+) in the messages|prompt contains at least (\d+) input tokens"
@@ -81,6 +86,14 @@ def classify(status: int, body: bytes, retry_after: str | None, *, asked_format:
     if asked_format and status in (400, 422) and FORMAT_OFF.search(text):
         # Going on without it would depend on which call was refused first, and could not be replayed.
         return Fault("stop", f"{said} — ask without a response format: --set judge.response_format=false")
+    if status in (400, 422) and UNKNOWN_FIELD.search(text):
+        # Every request holds the same fields: each would fail like this one, and none of them for its sample.
+        return Fault(
+            "stop",
+            f"{said} — leave out what this server does not know: --set 'model.decode.omit=[\"top_k\", …]', "
+            "--set judge.thinking=unsaid, --set model.preserve_thinking=false, "
+            "--set model.max_output_field=max_completion_tokens (judge.max_output_field for the judge)",
+        )
     return Fault("fail", said)
 
 

@@ -244,7 +244,7 @@ def model_endpoint(settings: ModelSettings, *, context_tokens: int | None, shrin
 
 def judge_endpoint(settings: JudgeSettings) -> Endpoint:
     """How the judge is asked: temperature 0, thinking off unless wanted. Its own overflow comes from the server."""
-    kwargs: dict[str, object] = {"enable_thinking": settings.thinking}
+    kwargs: dict[str, object] = {} if settings.thinking == "unsaid" else {"enable_thinking": settings.thinking}
     return Endpoint(
         name=settings.name,
         fixed=_with_extra({"temperature": 0.0}, kwargs, settings.extra_body),

@@ -37,6 +37,8 @@ class Start(BaseModel):
     packages: dict[str, str]
     git_commit: str | None
     git_dirty: bool | None
+    data: str | None = None
+    """A data set of the hub, at the commit and file that were read."""
     servers: Facts = {}
     """What the model's and the judge's server told of themselves; hosts only, never credentials."""
 
@@ -62,7 +64,12 @@ class Provenance(BaseModel):
 
 
 def provenance(
-    compared: Facts, started: str, command: Sequence[str], servers: Facts, nonce: str | None = None
+    compared: Facts,
+    started: str,
+    command: Sequence[str],
+    servers: Facts,
+    nonce: str | None = None,
+    data: str | None = None,
 ) -> Provenance:
     """The capsule of a run that starts now; `nonce` where it plays a recorded run, whose requests hold that one."""
     root = Path(__file__).resolve().parent.parent
@@ -75,6 +82,7 @@ def provenance(
         packages={name: found for name in PACKAGES if (found := _version(name))},
         git_commit=commit,
         git_dirty=None if status is None else bool(status),
+        data=data,
         servers=servers,
     )
     return Provenance(compared=compared, nonce=nonce or secrets.token_hex(6), starts=(start,))

@@ -78,7 +78,9 @@ def _columns(made: Summary, form: PublishedForm) -> list[str]:
     """The form's measures that the run has; a name that ends in * stands for the first that begins so."""
     names = [one.name for one in made.measures]
     found = (
-        next((name for name in names if name == wanted or (wanted.endswith("*") and name.startswith(wanted[:-1]))), None)
+        next(
+            (name for name in names if name == wanted or (wanted.endswith("*") and name.startswith(wanted[:-1]))), None
+        )
         for wanted in form.measures
     )
     return [name for name in found if name is not None]

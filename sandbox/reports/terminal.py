@@ -5,7 +5,8 @@ Knows: summaries and how people read figures. Must not know: records, files. Rat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO, get_args
 
@@ -21,8 +22,11 @@ from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 from sandbox.summary import CITATION_F1, OTHER, CodeLoss, Summary, TypeSummary
 from sandbox.tally import Metric, NamedMeasure
+from sandbox.two_arms import ARM
 
 NOTHING = "–"
+MANY = 5
+"""Of more runs than these a table has a row for each instead of a column."""
 JUDGE_HITS = "  answered by other runs' tapes"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -52,22 +56,51 @@ def print_report(summaries: Sequence[Summary], console: Console) -> None:
 
 
 def report(summaries: Sequence[Summary]) -> RenderableType:
-    """Scores, outcomes, format, task types, work and notes of the runs (at least one), side by side where several."""
+    """Scores, outcomes, format, break-downs, work and notes of the runs (at least one), side by side where several."""
     runs = [_Run(_letter(i, len(summaries)), summary) for i, summary in enumerate(summaries)]
     parts: list[RenderableType] = [_heading(run) for run in runs]
-    tables = [_scores(runs), _outcomes(runs)]
-    tables += [_format(runs)] if any(_is_cited(run.summary) for run in runs) else []
-    for run in runs:
-        made = run.summary
-        tables += [_broken_down(run, made.type_name, made.by_task_type)] if made.by_task_type else []
-        tables += [_broken_down(run, label, values) for label, values in made.by_label.items()]
-    tables += [_attempts(runs)] if any(run.summary.attempts for run in runs) else []
-    if len(summaries) > 1 or not all(map(_is_cited, summaries)):
-        tables += side_by_side(summaries)
-    tables += [_repeats(run) for run in runs if run.summary.judging.repeats is not None]
-    for table in [*tables, _work(runs)]:
+    tables = [_scores(runs), *(_few(runs) if len(runs) <= MANY else _many(runs))]
+    for table in tables:
         parts += ["", table]
     return Group(*parts, "", _notes(summaries))
+
+
+def _few(runs: Sequence[_Run]) -> Iterator[Table]:
+    """Everything, a column a run."""
+    summaries = [run.summary for run in runs]
+    yield _outcomes(runs)
+    if any(map(_is_cited, summaries)):
+        yield _format(runs)
+    for run in runs:
+        made = run.summary
+        if made.by_task_type:
+            yield _broken_down(run, made.type_name, made.by_task_type)
+        for label, values in made.by_label.items():
+            # The two arms are measures of their own.
+            if label != ARM:
+                yield _broken_down(run, label, values)
+    if any(made.attempts for made in summaries):
+        yield _attempts(runs)
+    if len(summaries) > 1 or not all(map(_is_cited, summaries)):
+        yield from side_by_side(summaries)
+    yield from (_repeats(run) for run in runs if run.summary.judging.repeats is not None)
+    yield _work(runs)
+
+
+def _many(runs: Sequence[_Run]) -> Iterator[Table]:
+    """What can be read of many runs: a row a run; their break-downs are shown of each alone."""
+    yield from side_by_side([run.summary for run in runs])
+    outcomes: tuple[Outcome, ...] = get_args(Outcome)
+    causes = sorted({cause for run in runs for counted in run.summary.outcome_reasons.values() for cause in counted})
+    causes = [cause for cause in causes if cause != OTHER]
+    table = _table("Outcomes", [_words(name).replace(" ", "\n") for name in (*outcomes, *causes)])
+    for run in runs:
+        counted = Counter[str]()
+        for reasons in run.summary.outcome_reasons.values():
+            counted.update(reasons)
+        figures = [run.summary.outcomes.get(outcome, 0) for outcome in outcomes] + [counted[cause] for cause in causes]
+        table.add_row(f"{run.letter}  {one_line(run.summary.model, 28)}", *map(str, figures))
+    yield table
 
 
 def percent(rate: float | None) -> str:

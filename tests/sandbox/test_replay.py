@@ -17,11 +17,13 @@ from servers.brave_server import serving as serving_brave
 from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.benchmarks.sample import FOLDER
+from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
 from sandbox.folder.stored_run import open_run
 from sandbox.reports.page_compare import compared_with_first
 
+RECORDED = Path(__file__).resolve().parents[2] / "cassettes" / "recorded"
 Output = Callable[[], "pytest.CaptureResult[str]"]
 
 
@@ -250,11 +252,17 @@ def test_what_cannot_be_played_from_is_refused_in_a_sentence(
     assert sentence in output().err
 
 
-def test_the_recording_that_ships_with_the_package_replays_and_verifies(output: Output) -> None:
-    hint = "what the model reads has changed: uv run python docs/sample/record_sample.py"
-    assert run(["replay", "sample", "--quiet"]) == 0, hint
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.iterdir() if path.is_dir()))
+def test_a_recording_that_ships_with_the_package_replays_and_verifies(name: str, output: Output) -> None:
+    hint = f"what is read or recorded has changed: uv run python docs/recordings/record.py {name}"
+    assert run(["replay", name, "--quiet"]) == 0, hint
     assert "Digest identical" in output().out
-    assert run(["verify", "sample"]) == 0, hint
+    assert run(["verify", name]) == 0, hint
+
+
+def test_every_benchmark_has_a_recording() -> None:
+    # The Tool version's bundled rows are the sample.
+    assert {path.name for path in RECORDED.iterdir() if path.is_dir()} == BENCHMARKS.keys() - {"tmg-cqa-tool"}
 
 
 def test_another_judge_reads_the_recorded_answers_and_nothing_is_generated_again(output: Output) -> None:

@@ -11,7 +11,7 @@ from sandbox.measures import Measure
 from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import Record
 from sandbox.statistics import Plan
-from sandbox.two_arms import MULTI, OTHER_ARM, SINGLE, Arm, ArmCounter, Arms
+from sandbox.two_arms import MULTI, SINGLE, Arm, ArmCounter, Arms
 
 PLAN = Plan(resamples=400)
 PUBLISHED = {
@@ -30,7 +30,7 @@ def measured(arm: str, name: str) -> Measure:
 
     def value(record: Record) -> Value:
         if record.labels["arm"] != arm:
-            return LeftOut(OTHER_ARM)
+            return LeftOut()
         said = record.labels["value"]
         if said == "refused":
             return LeftOut("api_refusal")
