@@ -58,10 +58,12 @@ def validate(
     Exit code 0: all is well. 1: something is not right; each sample is named. 2: the data cannot be read.
     """
     chosen = benchmark_named(benchmark)
+    # A benchmark that gives its documents reads them from the corpus, and searches nothing.
+    searches = corpus is not None and chosen.defaults.get("search.engine") != "none"
     flags: Overrides = {
         "data": data,
         "fields": None if fields is None else str(fields),
-        "search.engine": "local" if corpus else None,
+        "search.engine": "local" if searches else None,
         "search.corpus": None if corpus is None else str(corpus),
         **rubric_settings(chosen, rubric),
     }

@@ -11,6 +11,8 @@ import pytest
 
 from citations.markup import TAGS, parse
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
+from sandbox.benchmarks.locate import locate
+from sandbox.benchmarks.sample import MANIFEST, QUESTIONS
 from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.cli.main import run
 from sandbox.ideal import cited_answer
@@ -20,6 +22,8 @@ from sandbox.record import Record
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import RunSettings, resolve
 from sandbox.validating import Problem, Validation, validate
+from tools.corpus import build
+from tools.extract import extract
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +69,20 @@ def test_the_facts_of_the_data_are_told(capsys: pytest.CaptureFixture[str]) -> N
         "Reference answers get full marks, empty and wrongly judged ones none: "
         "consistency, citation_recall, citation_precision, citation_f1, source_found, source_cited.",
     ]
+
+
+def test_documents_come_from_the_corpus_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    build(MANIFEST, Path("corpus"), extract=extract)
+    for name, data in (("tmg-cqa-tool", QUESTIONS), ("tmg-cqa-rag", locate("mini:tmg_cqa_rag.jsonl"))):
+        assert run(["validate", name, "--data", str(data), "--corpus", "corpus", "--json"]) == 0
+        made = json.loads(capsys.readouterr().out)
+        assert (made["ok"], made["without_reference"], made["left_out"]) == (True, 0, {})
+    row = json.loads(locate("mini:tmg_cqa_rag.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    first = {**row["documents"][0], "url": "https://www.example.jp/gone.html"}
+    gone = {**row, "id": "gone", "documents": [first, *row["documents"][1:]]}
+    Path("two.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in (row, gone)), encoding="utf-8")
+    assert run(["validate", "tmg-cqa-rag", "--data", "two.jsonl", "--corpus", "corpus"]) == 0
+    assert "\n  left out   dead_link 1\n" in capsys.readouterr().out
 
 
 def test_without_any_reference_nothing_can_be_said_of_consistency(capsys: pytest.CaptureFixture[str]) -> None:
