@@ -41,11 +41,27 @@ def calls(*pairs: tuple[str, object], **more: object) -> Answer:
     return message(None, "tool_calls", tool_calls=rows, **more)
 
 
-class ChatServer:
-    """`async with ChatServer(decide) as server`: requests in `server.requests`, address in `server.base_url`."""
+Counting = Callable[[str, dict[str, Any]], Answer]
+"""Answers `/tokenize` and `/apply-template`, given the path and the body."""
 
-    def __init__(self, decide: Callable[[dict[str, Any]], Answer], models: object = None) -> None:
+
+def uncounted(path: str, _body: dict[str, Any]) -> Answer:
+    """A server that counts no tokens."""
+    return Answer({"detail": f"no {path} here"}, 404)
+
+
+class ChatServer:
+    """`async with ChatServer(decide) as server`: requests in `server.requests`, address in `server.base_url`.
+
+    What asks for a count is in `server.counted` instead, as (path, body), and answered by `counting`.
+    """
+
+    def __init__(
+        self, decide: Callable[[dict[str, Any]], Answer], models: object = None, counting: Counting = uncounted
+    ) -> None:
         self._decide = decide
+        self._counting = counting
+        self.counted: list[tuple[str, dict[str, Any]]] = []
         self._models = models or {"object": "list", "data": [{"id": "m", "object": "model", "max_model_len": 262_144}]}
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
@@ -82,6 +98,9 @@ class ChatServer:
     def _answer(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
         if path.endswith("/models"):
             return self._models if isinstance(self._models, Answer) else Answer(self._models)
+        if path.endswith(("/tokenize", "/apply-template")):
+            self.counted.append((path, json.loads(body)))
+            return self._counting(path, self.counted[-1][1])
         self.headers.append(headers)
         self.bodies.append(body)
         self.requests.append(json.loads(body))
@@ -89,10 +108,12 @@ class ChatServer:
 
 
 @contextlib.contextmanager
-def serving(decide: Callable[[dict[str, Any]], Answer], models: object = None) -> Iterator[ChatServer]:
+def serving(
+    decide: Callable[[dict[str, Any]], Answer], models: object = None, counting: Counting = uncounted
+) -> Iterator[ChatServer]:
     """The same server in a thread of its own, for commands that bring their own event loop."""
     loop = asyncio.new_event_loop()
-    server = ChatServer(decide, models)
+    server = ChatServer(decide, models, counting)
     ready, done = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
