@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +85,16 @@ def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
         unused=dataset.unused,
         left_out=dict(sorted(Counter[str](one.reason for one in lost).items())),
         left_out_lines=tuple(one.line for one in lost),
+        notes=_notes(lost, dataset.n_rows),
         facts={"corpus": digest, "prompt": words_sha256(settings.citations, words)},
+    )
+
+
+def _notes(lost: Sequence[_Lost], n_rows: int) -> tuple[str, ...]:
+    if not lost:
+        return ()
+    return (
+        f"{len(lost)} of {n_rows} questions are left out for want of a document; left-out.txt in the run folder says why",
     )
 
 

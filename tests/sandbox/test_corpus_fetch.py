@@ -245,8 +245,11 @@ def test_a_run_on_what_was_fetched_leaves_out_and_counts_what_lacks_a_document(
     web.seen.clear()
     options = ["--data", str(path), "--corpus", "docs", "--out", "lauf", "--quiet"]
     assert run(["run", "tmg-cqa-rag", *options, "--json"]) == 0
-    summary = json.loads(output().out)
+    said = output()
+    summary = json.loads(said.out)
     assert (summary["samples"], summary["outcomes"]["answered"]) == (2, 2)
+    assert summary["left_out"] == {"dead_link": 2, "missing_page": 1}
+    assert "3 of 5 questions are left out for want of a document; left-out.txt in the run folder says why" in said.err
     assert web.seen == []
     capsule = json.loads((tmp_path / "lauf" / "provenance.json").read_text(encoding="utf-8"))["compared"]
     assert capsule["data"]["left_out"] == {"dead_link": 2, "missing_page": 1}
