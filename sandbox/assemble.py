@@ -15,6 +15,7 @@ from typing import Literal
 from cassettes.redact import Redactor
 from citations.policy import Policy
 from sandbox.assess import Judging
+from sandbox.benchmarks.table import asks_consistency
 from sandbox.endpoint.clients import Access, Recorded, judge_client, model_client
 from sandbox.endpoint.count import recorded_counter
 from sandbox.endpoint.lenient import mapping
@@ -109,7 +110,7 @@ def judging_of(settings: RunSettings) -> Judging:
     judge = settings.judge
     folder = Path(judge.prompts) if judge.prompts else None
     return Judging(
-        consistency=load_rubric("consistency", judge.language, folder),
+        consistency=load_rubric("consistency", judge.language, folder) if asks_consistency(settings) else None,
         citations=replace(
             load_citation_judging(
                 judge.language, folder, attempts=judge.attempts, max_evidence_chars=judge.max_evidence_chars

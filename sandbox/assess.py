@@ -27,9 +27,9 @@ from sandbox.tasks import both
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How answers are judged."""
+    """How answers are judged. `consistency` None: the benchmark does not ask for it."""
 
-    consistency: Rubric
+    consistency: Rubric | None
     citations: CitationJudging
     criterion: Mapping[RubricName, Rubric]
     f1_only: bool = False
@@ -38,8 +38,8 @@ class Judging:
     def rubrics(self) -> tuple[Rubric, ...]:
         """Everything that the judge can be asked."""
         citations = self.citations
-        cited = (self.consistency, citations.support, citations.relevance, citations.need)
-        return (*cited, *self.criterion.values())
+        cited = (citations.support, citations.relevance, citations.need, *self.criterion.values())
+        return cited if self.consistency is None else (self.consistency, *cited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,13 @@ def cited_numbers(answer: Answer) -> frozenset[int]:
 
 
 async def _consistency(case: Case, prose: str, judge: ChatModel, judging: Judging) -> Asked | None:
-    if case.reference is None:
+    reference, rubric = case.reference, judging.consistency
+    if reference is None or rubric is None:
         return None
-    reference, attempts = case.reference, judging.citations.attempts
     return await ask_repeatedly(
         "consistency",
         judging.citations.repeats,
-        lambda: judge_consistency(judge, judging.consistency, case.question, reference, prose, attempts),
+        lambda: judge_consistency(judge, rubric, case.question, reference, prose, judging.citations.attempts),
     )
 
 

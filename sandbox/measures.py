@@ -35,7 +35,8 @@ class Measure:
 
     `rate`: each record gives 0 or 1. `fold` other than `mean` needs a rate, and `attempts` sessions of a question: one
     with fewer is left out, for k of fewer than k attempts says nothing. `always`: shown even where nothing counts towards
-    it. `headline`: one of the figures that the benchmark is known by.
+    it. `headline`: one of the figures that the benchmark is known by. `judged`: verdicts decide about it (False: it is made
+    of the answer alone).
     """
 
     name: str
@@ -48,6 +49,7 @@ class Measure:
     average: Average = "questions"
     always: bool = True
     headline: bool = False
+    judged: bool = True
     higher_is_better: bool = True
 
 

@@ -232,7 +232,9 @@ def _off(measure: Measure, value: Value, record: Record, played: Played, counted
 
 
 def _expected(measure: Measure, played: Played) -> Fraction:
-    return Fraction(int(measure.higher_is_better == (played == "right")))
+    """The best where the answer is right, and for a measure that no verdict decides also where it is judged wrong."""
+    best = played == "right" or (played == "wrong" and not measure.judged)
+    return Fraction(int(measure.higher_is_better == best))
 
 
 def _figure_problems(played: Played, measures: Measures, figures: Mapping[str, Metric]) -> Iterator[Problem]:

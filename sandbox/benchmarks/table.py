@@ -38,3 +38,9 @@ def type_name_of(settings: RunSettings) -> str:
     """What the run's benchmark calls its task types."""
     benchmark = BENCHMARKS.get(settings.benchmark)
     return benchmark.type_name if benchmark is not None else "task type"
+
+
+def asks_consistency(settings: RunSettings) -> bool:
+    """Whether the run's benchmark holds answers against a reference."""
+    benchmark = BENCHMARKS.get(settings.benchmark)
+    return benchmark is None or "consistency" in benchmark.judgements
