@@ -14,6 +14,11 @@ CLOSE = re.compile(r"〔(?:資料|document) (\d+) (?:おわり|ends)〕")
 TITLE = re.compile(r"(?:題名|Title): (.*)")
 PAGE_MARK = re.compile(r"【(?:物理ページ|physical page) \d+】")
 QUESTION = ("質問:", "Question:")
+WRAPPED_CHARS = 36
+"""A line of at least so many characters that ends in the middle of a sentence goes on in the next one (PDFs)."""
+SENTENCE_ENDS = "。．！？!?）」|"
+NEW_LINE = re.compile(r"[\s・#|\-*>（(【〔0-9０-９①-⑳]|第[0-9０-９一二三四五六七八九十]+条")
+CONTACT = re.compile(r"電話|ファクス|お問い合わせ|〒|ページ番号|^(?:更新|公開)日")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +72,22 @@ def _document(number: int, lines: list[str]) -> GivenDocument:
     start = next((i + 1 for i, line in enumerate(lines) if not line or PAGE_MARK.fullmatch(line)), len(lines))
     text = "\n".join(line for line in lines[start:] if not PAGE_MARK.fullmatch(line))
     return GivenDocument(number, title[1] if title else "", text)
+
+
+def unwrapped(text: str) -> str:
+    """The text with the lines joined that a PDF broke in the middle of a sentence; rows of tables stay as they are."""
+    lines: list[str] = []
+    open_line = False
+    for line in text.split("\n"):
+        if open_line and line and not NEW_LINE.match(line):
+            lines[-1] += line
+        else:
+            lines.append(line)
+        open_line = len(line) >= WRAPPED_CHARS and line[-1] not in SENTENCE_ENDS and line.count(" ") < 3
+    return "\n".join(lines)
+
+
+def states(sentence: str) -> bool:
+    """Whether a stretch of a document says something that can be cited: no heading, no address of an office."""
+    whole = sentence.endswith("。") or any(char.isdigit() for char in sentence)
+    return whole and not CONTACT.search(sentence)

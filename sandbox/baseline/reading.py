@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sandbox.baseline.given import read_given
+from sandbox.baseline.given import read_given, states, unwrapped
 from sandbox.endpoint.lenient import items, mapping
 
 HIT = re.compile(r"^\[(\d+)\] (.*)$")
@@ -55,7 +55,8 @@ def read(messages: Sequence[object]) -> Reading:
     if given is not None:
         reading.question = given.question
         for document in given.documents:
-            _add(reading, document.number, document.title, document.text)
+            said = filter(states, sentences(unwrapped(document.text)))
+            reading.passages.extend(Passage(document.number, document.title, sentence) for sentence in said)
     names: dict[str, str] = {}
     for row in rows:
         calls = items(row.get("tool_calls"))

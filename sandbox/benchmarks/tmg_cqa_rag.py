@@ -32,7 +32,7 @@ from sandbox.benchmarks.documents_prompt import (
 from sandbox.benchmarks.locate import MINI, locate
 from sandbox.benchmarks.sample import MANIFEST
 from sandbox.benchmarks.source_list import SourceDocument
-from sandbox.fetching.links import LinkRow, read_links
+from sandbox.fetching.links import LinkRow, page_of, read_links
 from sandbox.measures import ANSWER_AND_CITATIONS
 from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import RunSettings
@@ -119,7 +119,7 @@ class _Lost:
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """Where bodies are. `links`: what `pincite corpus fetch` noted of each link, where it made the corpus."""
+    """Where bodies are. `links`: what `pincite corpus fetch` noted of each page, where it made the corpus."""
 
     corpus: Corpus
     links: Mapping[str, LinkRow]
@@ -141,7 +141,7 @@ class _Library:
         return self.corpus.document(url) or self.corpus.document(url.partition("#")[0])
 
     def _unreachable(self, url: str) -> _Lost:
-        row = self.links.get(url.strip().partition("#")[0])
+        row = self.links.get(page_of(url))
         if row is None or row.failure is None:
             return _Lost("dead_link", "not in the corpus")
         reason: Reason = "no_text" if row.status == "unreadable" else "dead_link"
@@ -178,7 +178,8 @@ def _library(settings: RunSettings) -> Generator[_Library]:
     if settings.search.corpus:
         folder = Path(settings.search.corpus)
         with _opened(folder) as corpus:
-            yield _Library(corpus, read_links(folder) if folder.is_dir() else {})
+            links = read_links(folder) if folder.is_dir() else {}
+            yield _Library(corpus, {page_of(url): row for url, row in links.items()})
     elif (settings.data or "").startswith(MINI):
         with tempfile.TemporaryDirectory(prefix="pincite-") as made:
             build(MANIFEST, Path(made), extract=extract)

@@ -78,7 +78,7 @@ class Unaskable:
 def links_of(dataset: Dataset, limit: int | None = None) -> tuple[Link, ...]:
     """Every page that the first `limit` questions name, once each, in order of first mention.
 
-    Two spellings of a page are one link (see citations.ledger.page_identity), fetched as it is spelled first. Raises
+    Two spellings of a page are one link (`page_of`), fetched as it is spelled first. Raises
     SetupError where no question names any document.
     """
     named: dict[str, str] = {}
@@ -86,7 +86,7 @@ def links_of(dataset: Dataset, limit: int | None = None) -> tuple[Link, ...]:
     rows = dataset.rows[:limit]
     for question in rows:
         for document in question.documents:
-            page = page_identity(document.url, _ONE_PAGE)
+            page = page_of(document.url)
             named.setdefault(page, document.url.strip().partition("#")[0])
             asked = questions.setdefault(page, [])
             if question.id not in asked:
@@ -97,6 +97,11 @@ def links_of(dataset: Dataset, limit: int | None = None) -> tuple[Link, ...]:
             '`sources = "COLUMN"`'
         )
     return tuple(Link(url, tuple(questions[page])) for page, url in named.items())
+
+
+def page_of(url: str) -> str:
+    """The same for all spellings of a link."""
+    return page_identity(url, _ONE_PAGE)
 
 
 def unaskable(links: Iterable[LinkRow]) -> tuple[Unaskable, ...]:

@@ -1,4 +1,4 @@
-"""`pincite corpus build` and `search`, as typed."""
+"""`pincite corpus build` and `search`, as typed; what fetching is like: test_corpus_fetch.py."""
 
 from __future__ import annotations
 
@@ -108,6 +108,8 @@ def test_wrong_set_up_is_one_line_and_exit_code_2(
     [
         ("build", ("--out", "--json", "sha256", "corpus:", "#doc=", "left out")),
         ("search", ("--count", "--json", "snippets", "400")),
+        ("fetch", ("--data", "--fields", "--limit", "links.jsonl", "dead", "Ctrl-C", "--corpus DIR", "--json")),
+        ("check-links", ("--data", "alive", "HEAD", "--json")),
     ],
 )
 def test_help_says_what_goes_in_and_what_comes_out(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from servers.chat_server import Answer, Counting, message, serving, uncounted
 
+from cassettes.exchange import TapeRequest
+from cassettes.keys import Identities
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
 
@@ -175,3 +177,16 @@ def test_the_count_is_asked_with_what_the_template_is_asked_with(output: Output)
     assert {name: value for name, value in body.items() if name != "messages"} == {
         "model": "m", "add_generation_prompt": True, "chat_template_kwargs": {"enable_thinking": True},
     }  # fmt: skip
+
+
+def test_on_the_tape_a_count_is_never_the_chat_that_it_counts() -> None:
+    messages = [{"role": "user", "content": "何人ですか。"}]
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    of = Identities().of
+    chat, count, template = (
+        of(TapeRequest("model", "POST", f"http://127.0.0.1:8000{path}", body))
+        for path in ("/v1/chat/completions", "/tokenize", "/apply-template")
+    )
+    assert len({chat.id, count.id, template.id}) == 3
+    assert (count.messages, template.messages) == ("", "")
+    assert chat.messages
