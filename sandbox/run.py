@@ -10,6 +10,7 @@ and goes on live where that ends, so no finished call is paid twice.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
 from sandbox.benchmarks.locate import HF
 from sandbox.endpoint.chat import encode
+from sandbox.endpoint.model import Endpoint
 from sandbox.folder.provenance import Facts, Provenance, provenance
 from sandbox.folder.sample_file import SAMPLES, as_lines, n_sessions
 from sandbox.folder.store import RunFolder
@@ -202,6 +204,21 @@ def _counting(settings: RunSettings, parts: Parts) -> Facts:
     """How prompts are counted before they are sent, where they are to be; a replay has to ask the same."""
     counter = parts.model.counter
     return {} if settings.model.count_tokens == "never" else {"token_count": counter.kind if counter else "none"}
+
+
+def _generated(endpoint: Endpoint) -> Facts:
+    return {
+        "name": endpoint.name,
+        "decode": _json(endpoint.fixed),
+        "max_output_tokens": endpoint.max_output_tokens,
+        "context_tokens": endpoint.context_tokens,
+    }
+
+
+def _given(endpoint: Endpoint, samples: Sequence[Sample]) -> Facts:
+    """Answers that exist already: how they were made, nobody here knows."""
+    answers = encode([[sample.id, sample.script.responses] for sample in samples])
+    return {"name": endpoint.name, "responses": hashlib.sha256(answers).hexdigest()}
 
 
 def sessions_of(samples: Sequence[Sample], repeats: int) -> list[tuple[Sample, int]]:

@@ -97,7 +97,7 @@ def cluster_bootstrap(clusters: Sequence[Cluster], plan: Plan) -> Interval:
     if all(cluster.total * first.n == first.total * cluster.n for cluster in clusters):
         mean = min(1.0, max(0.0, first.total / first.n))
         return wilson(mean * len(clusters), len(clusters), plan.level)
-    means = _resampled_means(clusters, plan)
+    means = sorted(_resampled_means(clusters, plan, plan.seed))
     cut = int((1 - plan.level) / 2 * len(means))
     return Interval(means[cut], means[len(means) - 1 - cut], "cluster-bootstrap")
 
@@ -114,9 +114,7 @@ def stratified_bootstrap(strata: Sequence[Sequence[Cluster]], plan: Plan) -> Int
         mean = math.fsum(stratum[0].total / stratum[0].n for stratum in strata) / len(strata)
         size = sum(map(len, strata))
         return wilson(min(1.0, max(0.0, mean)) * size, size, plan.level)
-    # Another seed for each stratum: with one, the first questions of all would be drawn together.
-    drawn = [_unsorted_means(stratum, plan, plan.seed + i) for i, stratum in enumerate(strata)]
-    means = sorted(math.fsum(one) / len(strata) for one in zip(*drawn, strict=True))
+    means = _means_of_strata(strata, plan)
     cut = int((1 - plan.level) / 2 * len(means))
     return Interval(means[cut], means[len(means) - 1 - cut], "stratified-bootstrap")
 
@@ -174,15 +172,26 @@ def paired_bootstrap(differences: Sequence[float], plan: Plan) -> Change:
     is what that share could make of the mean. Raises ValueError without differences.
     Source: Efron and Tibshirani 1993, ch. 13 and 15; Koehn 2004 (W04-3250) for paired test sets.
     """
-    if not differences:
+    return paired_change([[Cluster(difference, 1) for difference in differences]], plan)
+
+
+def paired_change(strata: Sequence[Sequence[Cluster]], plan: Plan) -> Change:
+    """`paired_bootstrap` where questions come in groups: the unweighted mean of the strata's mean differences.
+
+    A cluster is what is drawn as a whole (the sum of its questions' differences, and how many they are), each within its
+    stratum. Raises ValueError for no or an empty stratum.
+    """
+    if not strata or not all(strata):
         raise ValueError("no questions to draw from")
-    mean = math.fsum(differences) / len(differences)
-    n_differing = sum(abs(difference) > SAME for difference in differences)
+    clusters = [cluster for stratum in strata for cluster in stratum]
+    each = [cluster.total / cluster.n for cluster in clusters]
+    mean = math.fsum(_mean_of(stratum) for stratum in strata) / len(strata)
+    n_differing = sum(abs(difference) > SAME for difference in each)
     least_p = min(1.0, 2.0 ** (1 - min(n_differing, 1_000)))
-    if max(differences) - min(differences) <= SAME:
-        rest = wilson(0, len(differences), plan.level).high
+    if max(each) - min(each) <= SAME:
+        rest = wilson(0, len(clusters), plan.level).high
         return Change(mean, Interval(mean - rest * (mean + 1), mean + rest * (1 - mean), "wilson"), least_p)
-    means = _resampled_means([Cluster(difference, 1) for difference in differences], plan)
+    means = _means_of_strata(strata, plan)
     cut = int((1 - plan.level) / 2 * len(means))
     rarer = min(bisect_right(means, SAME), len(means) - bisect_left(means, -SAME))
     p = min(1.0, max(least_p, 2 * (1 + rarer) / (1 + len(means))))
@@ -281,11 +290,18 @@ def _edge(outside: Callable[[float], bool], inner: float, outer: float) -> float
     return inner
 
 
-def _resampled_means(clusters: Sequence[Cluster], plan: Plan) -> list[float]:
-    return sorted(_unsorted_means(clusters, plan, plan.seed))
+def _mean_of(clusters: Sequence[Cluster]) -> float:
+    return math.fsum(cluster.total for cluster in clusters) / sum(cluster.n for cluster in clusters)
 
 
-def _unsorted_means(clusters: Sequence[Cluster], plan: Plan, seed: int) -> list[float]:
+def _means_of_strata(strata: Sequence[Sequence[Cluster]], plan: Plan) -> list[float]:
+    """The mean of the strata's means in each draw, ascending."""
+    # Another seed for each stratum: with one, the first questions of all would be drawn together.
+    drawn = [_resampled_means(stratum, plan, plan.seed + i) for i, stratum in enumerate(strata)]
+    return sorted(math.fsum(one) / len(strata) for one in zip(*drawn, strict=True))
+
+
+def _resampled_means(clusters: Sequence[Cluster], plan: Plan, seed: int) -> list[float]:
     draw = random.Random(seed).random
     size = len(clusters)
     totals = [cluster.total for cluster in clusters]

@@ -60,7 +60,16 @@ def compare(
     agreement = judge_agreement(a.judged, b.judged)
     if agreement is not None:
         agreement = told(agreement, a.run.records(), b.run.records(), gravest(a.judged, b.judged, moved))
-    occasion = Occasion(a.side, b.side, found.model, found.spoiling, found.judge, agreement, measures=a.run.measures)
+    occasion = Occasion(
+        a.side,
+        b.side,
+        found.model,
+        found.spoiling,
+        found.judge,
+        agreement,
+        measures=a.run.measures,
+        type_name=a.run.type_name,
+    )
     made = compare_questions(a.questions, b.questions, occasion, n_moved=moved)
     if not made.questions.compared:
         raise SetupError(

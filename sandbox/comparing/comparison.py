@@ -9,7 +9,6 @@ sessions, so a run with repeats can be compared with one without.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +21,7 @@ from sandbox.comparing.metric_change import (
     both_values,
     metric_change,
     metric_difference,
+    shares,
 )
 from sandbox.comparing.pairing import Pair, Question, Questions, State, mean, paired
 from sandbox.measures import CITED, Measures
@@ -131,6 +131,8 @@ class Comparison(Figures):
     metrics: dict[str, MetricChange]
     measures: tuple[NamedMeasure, ...]
     """What the metrics are called, in the order of the tables."""
+    type_name: str
+    """What the benchmark calls its task types."""
     by_task_type: dict[str, TypeChange]
     changes: tuple[StateChange, ...]
     moved: tuple[Moved, ...]
@@ -150,6 +152,7 @@ class Occasion:
     judge_differences: tuple[str, ...] = ()
     agreement: JudgeAgreement | None = None
     measures: Measures = CITED
+    type_name: str = "task type"
 
 
 def compare(
@@ -158,7 +161,7 @@ def compare(
     """The comparison. Metrics that no question has in both runs have no difference and are not tested."""
     pairing = paired(a, b)
     pairs = pairing.pairs
-    measures = tuple(one for one in occasion.measures if one.average == "questions")
+    measures = occasion.measures
     metrics = _adjusted({one.name: metric_change(pairs, one, plan) for one in measures})
     kept = tuple(one for one in measures if one.name in metrics)
     return Comparison(
@@ -172,6 +175,7 @@ def compare(
         ),
         metrics=metrics,
         measures=named(kept),
+        type_name=occasion.type_name,
         by_task_type=_types(pairs, kept, by_type),
         changes=_state_changes(pairs, kept),
         moved=_moved(pairs, measures, n_moved),
@@ -224,17 +228,16 @@ def _state_changes(pairs: Sequence[Pair], metrics: Measures) -> tuple[StateChang
     groups: dict[tuple[State, State], list[Pair]] = {}
     for pair in pairs:
         groups.setdefault((pair.a.state, pair.b.state), []).append(pair)
-    totals = {metric.name: len(both_values(pairs, metric)) for metric in metrics}
+    whole = {metric.name: both_values(pairs, metric) for metric in metrics}
     made = [
         StateChange(
             a=a,
             b=b,
             questions=len(group),
             share={
-                metric.name: math.fsum(float(value.difference) for value in both_values(group, metric))
-                / totals[metric.name]
+                metric.name: shares(both_values(group, metric), whole[metric.name])
                 for metric in metrics
-                if totals[metric.name]
+                if whole[metric.name]
             },
         )
         for (a, b), group in groups.items()

@@ -2,12 +2,14 @@
 
 Knows: paired questions, statistics. Must not know: other metrics, task types, how a comparison is printed.
 
-Every difference is B − A in 0–1 units, over the questions that count in both runs.
+Every difference is B − A in 0–1 units, over the questions that count in both runs. Where a measure is the mean of its task
+types, so is the difference. Samples of one origin are drawn together.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,13 +19,14 @@ from typing import Literal
 from sandbox.comparing.pairing import Mean, Pair, left_out, mean, one_session_each
 from sandbox.measures import Measure
 from sandbox.statistics import (
+    Cluster,
     Interval,
     Method,
     Plan,
     detectable_means,
     detectable_rates,
     mcnemar_exact,
-    paired_bootstrap,
+    paired_change,
     questions_for_means,
     questions_for_rates,
     tango,
@@ -91,10 +94,14 @@ class MetricChange(Difference):
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """One metric of one question in both runs."""
+    """One metric of one question in both runs. `stratum`: its task type, where the types weigh the same; `cluster`: its
+    origin.
+    """
 
     a: Mean
     b: Mean
+    stratum: str
+    cluster: str
 
     @property
     def difference(self) -> Fraction:
@@ -149,13 +156,22 @@ def both_values(pairs: Sequence[Pair], metric: Measure, *, left_out_as_zero: boo
         a = mean(pair.a, metric, left_out_as_zero=left_out_as_zero)
         b = mean(pair.b, metric, left_out_as_zero=left_out_as_zero)
         if a is not None and b is not None:
-            found.append(Both(a, b))
+            stratum = pair.a.task_type or "" if metric.average == "types" else ""
+            found.append(Both(a, b, stratum, pair.a.cluster))
     return found
 
 
+def shares(group: Sequence[Both], whole: Sequence[Both]) -> float:
+    """What the questions of `group` give to the difference over `whole`: the shares of its parts add up to it."""
+    sizes = Counter(value.stratum for value in whole)
+    return math.fsum(float(value.difference) / sizes[value.stratum] for value in group) / len(sizes)
+
+
 def _is_binary(metric: Measure, pairs: Sequence[Pair]) -> bool:
-    """Whether every question is simply right or wrong in each run."""
-    return metric.rate and (metric.fold != "mean" or one_session_each(pairs))
+    """Whether every question is simply right or wrong in each run, and an independent draw."""
+    if not metric.rate or metric.average == "types" or len({pair.a.cluster for pair in pairs}) < len(pairs):
+        return False
+    return metric.fold != "mean" or one_session_each(pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +191,24 @@ def _test(values: Sequence[Both], plan: Plan, *, binary: bool) -> _Tested:
         lower, higher = _n_lower(values), _n_higher(values)
         interval = tango(lower, higher, len(values), plan.level)
         return _Tested(interval, mcnemar_exact(lower, higher), "mcnemar-exact")
-    change = paired_bootstrap([float(value.difference) for value in values], plan)
+    change = paired_change([_clusters(stratum) for stratum in _strata(values)], plan)
     return _Tested(change.interval, change.p, "paired-bootstrap")
+
+
+def _strata(values: Sequence[Both]) -> list[list[Both]]:
+    found: dict[str, list[Both]] = {}
+    for value in values:
+        found.setdefault(value.stratum, []).append(value)
+    return list(found.values())
+
+
+def _clusters(values: Sequence[Both]) -> list[Cluster]:
+    found: dict[str, list[Both]] = {}
+    for value in values:
+        found.setdefault(value.cluster, []).append(value)
+    return [
+        Cluster(float(sum((value.difference for value in same), Fraction(0))), len(same)) for same in found.values()
+    ]
 
 
 def _n_lower(values: Sequence[Both]) -> int:
@@ -188,7 +220,9 @@ def _n_higher(values: Sequence[Both]) -> int:
 
 
 def _mean(values: Sequence[Both], of: Callable[[Both], Fraction]) -> float | None:
-    return float(sum(map(of, values), Fraction(0)) / len(values)) if values else None
+    strata = _strata(values)
+    means = [sum(map(of, stratum), Fraction(0)) / len(stratum) for stratum in strata]
+    return float(sum(means, Fraction(0)) / len(means)) if means else None
 
 
 def _bounds(values: Sequence[Both]) -> tuple[float, float] | None:
@@ -212,6 +246,9 @@ def _as_zero(counted: Sequence[Both], with_zeros: Sequence[Both]) -> AsZero | No
 def _strength(values: Sequence[Both], plan: Plan, *, binary: bool) -> Strength | None:
     differences = [float(value.difference) for value in values]
     n = len(differences)
+    # The power formulas are about independent questions that all weigh the same.
+    if len(_strata(values)) > 1 or len({value.cluster for value in values}) < n:
+        return None
     if n < 2 or max(differences) == min(differences):
         return None
     if binary:

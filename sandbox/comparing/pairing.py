@@ -44,6 +44,8 @@ class Question:
     task_type: str | None
     text: str
     asked: bytes
+    cluster: str
+    """What it is drawn together with: its origin, or it alone."""
     sessions: list[Session] = field(default_factory=list[Session])
 
     @property
@@ -98,7 +100,11 @@ def gather(records: Iterable[Record], measures: Measures = CITED) -> Questions:
         question = by_id.get(record.sample_id)
         if question is None:
             question = by_id[record.sample_id] = Question(
-                record.sample_id, record.task_type, record.question, _asked(record)
+                record.sample_id,
+                record.task_type,
+                record.question,
+                _asked(record),
+                record.cluster or record.sample_id,
             )
         question.sessions.append(
             Session(state_of(record), _cause(record.outcome_reason), record.flags, values_of(record, measures))
@@ -142,7 +148,9 @@ def mean(question: Question, metric: Measure, *, left_out_as_zero: bool = False)
 def left_out(questions: Iterable[Question], metric: Measure) -> dict[str, int]:
     """Sessions that the metric leaves out, by reason, sorted."""
     values = (session.values[metric.name] for question in questions for session in question.sessions)
-    return dict(sorted(Counter(value.reason for value in values if isinstance(value, LeftOut) and value.reason).items()))
+    return dict(
+        sorted(Counter(value.reason for value in values if isinstance(value, LeftOut) and value.reason).items())
+    )
 
 
 def one_session_each(pairs: Sequence[Pair]) -> bool:

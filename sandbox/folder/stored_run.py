@@ -53,7 +53,7 @@ class StoredRun:
             max_evidence_chars=self.settings.judge.max_evidence_chars,
             recovered=recovered_labels(self.path),
             measures=self.measures,
-            type_name=type_name_of(self.settings),
+            type_name=self.type_name,
             own_prompts=self.settings.judge.criterion_prompt is not None or self.settings.judge.prompts is not None,
             left_out=_left_out(self.path),
         )
@@ -62,6 +62,11 @@ class StoredRun:
     def measures(self) -> Measures:
         """What the run's benchmark measures."""
         return measures_of(self.settings)
+
+    @property
+    def type_name(self) -> str:
+        """What the run's benchmark calls its task types."""
+        return type_name_of(self.settings)
 
     def summary(self) -> Summary:
         """The figures, worked out from the records. Raises SetupError where no session is finished yet."""

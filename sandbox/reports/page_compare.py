@@ -34,7 +34,7 @@ def _compared(letter: str, a: ComparedRun, b: ComparedRun) -> ComparedShown:
         return ComparedShown(letter=letter, refused=reason)
     if not a.questions.by_id or not b.questions.by_id:
         return ComparedShown(letter=letter, refused="a run without a finished session compares with nothing")
-    occasion = Occasion(a.side, b.side, found.model, found.spoiling, measures=a.run.measures)
+    occasion = Occasion(a.side, b.side, found.model, found.spoiling, measures=a.run.measures, type_name=a.run.type_name)
     made = compare(a.questions, b.questions, occasion, n_moved=0)
     if not made.questions.compared:
         return ComparedShown(letter=letter, refused="no question is finished in both runs in the same words")
