@@ -13,7 +13,7 @@ from citations.ledger import Ledger
 from citations.model import PageView, Piece
 from sandbox.endpoint.chat import Conversation, Message, ModelFailure, Reply, ToolCall
 from sandbox.endpoint.leak import leaked_call
-from sandbox.loop import FINAL_REQUEST, Rollout, Table, play
+from sandbox.loop import FINAL_REQUEST, Rollout, Table, play, recorded
 from sandbox.record import Usage
 from sandbox.sample import Script
 from sandbox.settings import Limits
@@ -229,3 +229,66 @@ def test_calls_left_in_the_content_are_named_and_code_is_not_taken_for_one(conte
     rollout, _, _ = play_with(says(content))
     assert rollout.outcome == "answered"
     assert ("call_in_content" in rollout.flags) is leaked
+
+
+def test_scripted_user_turns_have_the_model_s_own_replies_between_them() -> None:
+    model = Scripted([says("一", reasoning="考え"), says("二")])
+    table = Table(model, Toolbox([]), Ledger(), Limits(), "ja", "n0nce")
+    rollout = asyncio.run(
+        play(Script(("最初の問い", "次の問い"), ({"role": "system", "content": "短く"},), False), table)
+    )
+    assert model.sent[1] == [
+        {"role": "system", "content": "短く"},
+        {"role": "user", "content": "最初の問い"},
+        {"role": "assistant", "content": "一", "reasoning_content": "考え"},
+        {"role": "user", "content": "次の問い"},
+    ]
+    assert (rollout.outcome, rollout.answer) == ("answered", "二")
+    assert [(one.user, one.content) for one in rollout.rounds] == [("最初の問い", "一"), ("次の問い", "二")]
+    assert rollout.usage.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "outcome", "reason"),
+    [
+        (says("", "length"), "generation_failed", "output_limit: in turn 1 of 2: the final message has no content"),
+        (Reply("途中", "content_filter", ONE, refused=True), "generation_failed",
+         "api_refusal: in turn 1 of 2: the API refused (finish_reason content_filter)"),
+        (ModelFailure("api_refusal", "HTTP 400: content_filter"), "generation_failed",
+         "api_refusal: in turn 1 of 2: HTTP 400: content_filter"),
+        (ModelFailure("api_error", "HTTP 500"), "generation_failed", "api_error: in turn 1 of 2: HTTP 500"),
+        (ModelFailure("context_overflow", "8000 > 4096"), "context_overflow", "in turn 1 of 2: 8000 > 4096"),
+    ],
+)  # fmt: skip
+def test_a_turn_without_an_answer_ends_the_dialogue_and_is_named(
+    first: Reply | ModelFailure, outcome: str, reason: str
+) -> None:
+    model = Scripted([first, says("続き")])
+    table = Table(model, Toolbox([]), Ledger(), Limits(), "ja", "n0nce")
+    rollout = asyncio.run(play(Script(("一", "二"), tools=False), table))
+    assert len(model.sent) == 1
+    assert (rollout.outcome, rollout.answer) == (outcome, None)
+    assert rollout.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("responses", "session", "outcome", "answer", "cause"),
+    [
+        (("No",), 0, "answered", "No", ""),
+        (("一", " 二\n"), 1, "answered", " 二\n", ""),
+        ((None,), 0, "generation_failed", None, "no_response"),
+        (("　\n",), 0, "generation_failed", None, "no_response"),
+        ((), 0, "generation_failed", None, "no_response"),
+        (("Error: 400 Client Error: Bad Request for url: http://localhost:6767/v1/chat/completions",), 0,
+         "generation_failed", None, "error_text"),
+        (("The API said: Error: 400 Client Error: Bad Request for url: http://localhost/v1. Try again.",), 0,
+         "answered", "The API said: Error: 400 Client Error: Bad Request for url: http://localhost/v1. Try again.", ""),
+    ],
+)  # fmt: skip
+def test_a_response_that_exists_already_is_taken_as_it_stands(
+    responses: tuple[str | None, ...], session: int, outcome: str, answer: str | None, cause: str
+) -> None:
+    rollout = recorded(Script(("問い",), responses=responses), session)
+    assert (rollout.outcome, rollout.answer) == (outcome, answer)
+    assert rollout.reason.partition(":")[0] == cause
+    assert rollout.usage == Usage()

@@ -182,8 +182,13 @@ def test_a_server_that_goes_away_stops_the_run() -> None:
         (404, b'{"error":{"message":"The model `x` does not exist"}}', "check --base-url"),
         (400, b'{"message":"\\"auto\\" tool choice requires --enable-auto-tool-choice"}', "tool calling on"),
         (429, b'{"error":{"code":"insufficient_quota","message":"insufficient_quota"}}', "quota"),
+        (400, b'{"error":{"message":"Unrecognized request argument supplied: chat_template_kwargs"}}',
+         "judge.thinking=unsaid"),
+        (400, b'{"error":{"message":"Unknown parameter: top_k"}}', "model.decode.omit"),
+        (400, b'{"error":{"message":"Unsupported parameter: \'max_tokens\' is not supported with this model."}}',
+         "max_output_field=max_completion_tokens"),
     ],
-)
+)  # fmt: skip
 def test_what_every_sample_would_meet_stops_the_run(status: int, body: bytes, words: str) -> None:
     with pytest.raises(SetupError, match=words) as caught:
         ask(lambda _: Answer(body, status))
@@ -234,3 +239,34 @@ def test_server_facts_are_read_leniently(models: object, facts: ServerFacts) -> 
                 return await ModelClient(client, endpoint).facts()
 
     assert asyncio.run(go()) == facts
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, b'{"error":{"code":"content_filter","message":"The response was filtered due to the prompt"}}'),
+        (400, b'{"error":{"message":"filtered by Azure OpenAI\'s content management policy"}}'),
+        (403, b'{"error":{"code":"content_policy_violation","message":"rejected"}}'),
+    ],
+)
+def test_a_content_filter_is_the_refusal_of_one_sample_and_stops_nothing(status: int, body: bytes) -> None:
+    seen: list[int] = []
+
+    def decide(_: dict[str, Any]) -> Answer:
+        seen.append(1)
+        return Answer(body, status)
+
+    with pytest.raises(ModelFailure) as caught:
+        ask(decide)
+    assert (caught.value.kind, len(seen)) == ("api_refusal", 1)
+
+
+def test_a_reply_says_whether_the_api_refused() -> None:
+    assert ask(lambda _: message("途中まで", "content_filter"))[0].refused
+    refusal = b'{"choices":[{"message":{"role":"assistant","content":null,"refusal":"No."},"finish_reason":"stop"}]}'
+    assert ask(lambda _: Answer(refusal))[0].refused
+    assert not ask(lambda _: message("お答えできません。"))[0].refused
+
+
+def test_a_judge_whose_thinking_is_unsaid_gets_no_field_that_its_server_may_not_know() -> None:
+    assert judge_endpoint(JudgeSettings(thinking="unsaid")).fixed == {"temperature": 0.0}
