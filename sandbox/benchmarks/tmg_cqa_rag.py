@@ -29,7 +29,7 @@ from sandbox.benchmarks.documents_prompt import (
     load_words,
     words_sha256,
 )
-from sandbox.benchmarks.locate import MINI, locate
+from sandbox.benchmarks.locate import MINI, located
 from sandbox.benchmarks.sample import MANIFEST
 from sandbox.benchmarks.source_list import SourceDocument
 from sandbox.fetching.links import LinkRow, page_of, read_links
@@ -54,7 +54,8 @@ def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
     if settings.data is None:
         raise SetupError("tmg-cqa-rag needs the question file: --data PATH (JSON Lines, JSON or Parquet), or --mini")
     fields = read_field_map(Path(settings.fields)) if settings.fields else None
-    dataset = load_rows(locate(settings.data), fields)
+    found = located(settings.data)
+    dataset = load_rows(found.path, fields)
     words = load_words(settings.language)
     instruction = documents_instruction(settings.citations, words)
     samples: list[Sample] = []
@@ -66,11 +67,11 @@ def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
                     f"{dataset.path}: question {question.id} names no document; say in a field map (--fields) which "
                     'column does: `sources = "COLUMN"`'
                 )
-            found = library.documents(question)
-            if isinstance(found, _Lost):
-                lost.append(found)
+            documents = library.documents(question)
+            if isinstance(documents, _Lost):
+                lost.append(documents)
             else:
-                samples.append(_sample(question, found, instruction, words))
+                samples.append(_sample(question, documents, instruction, words))
         digest = library.corpus.digest
     if not samples:
         raise SetupError(
@@ -79,7 +80,7 @@ def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
         )
     return Loaded(
         samples=tuple(samples),
-        path=str(dataset.path),
+        path=found.source,
         n_rows=dataset.n_rows,
         sha256=dataset.sha256,
         unused=dataset.unused,
@@ -178,7 +179,7 @@ def _library(settings: RunSettings) -> Generator[_Library]:
     if settings.search.corpus:
         folder = Path(settings.search.corpus)
         with _opened(folder) as corpus:
-            links = read_links(folder) if folder.is_dir() else {}
+            links = read_links(folder if folder.is_dir() else folder.parent)
             yield _Library(corpus, {page_of(url): row for url, row in links.items()})
     elif (settings.data or "").startswith(MINI):
         with tempfile.TemporaryDirectory(prefix="pincite-") as made:
