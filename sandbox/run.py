@@ -133,7 +133,7 @@ async def run(
             hub = loaded.path if loaded.path.startswith(HF) else None
             fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce, hub)
             capsule = folder.begin(as_toml(settings), fresh)
-            folder.write(SAMPLES, as_lines(loaded.samples))
+            folder.write_lines(SAMPLES, as_lines(loaded.samples))
             if loaded.left_out_lines:
                 folder.write(LEFT_OUT, "\n".join(loaded.left_out_lines))
             rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)

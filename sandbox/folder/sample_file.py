@@ -5,7 +5,7 @@ Knows: the file `samples.jsonl`. Must not know: benchmarks, what is done with a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
@@ -58,9 +58,9 @@ class SampleRow(Row):
 _HISTORY = TypeAdapter(tuple[dict[str, JsonValue], ...])
 
 
-def as_lines(samples: Iterable[Sample]) -> str:
-    """The samples as JSON Lines."""
-    return "".join(_row(sample).model_dump_json() + "\n" for sample in samples)
+def as_lines(samples: Iterable[Sample]) -> Iterator[str]:
+    """The samples as JSON Lines, one at a time: with documents in their prompts they are long."""
+    return (_row(sample).model_dump_json() + "\n" for sample in samples)
 
 
 def read_samples(folder: Path) -> tuple[Sample, ...]:

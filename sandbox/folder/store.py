@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -105,9 +105,14 @@ class RunFolder:
 
     def write(self, name: str, text: str) -> None:
         """Replace a small file as a whole: written beside it, then renamed over it."""
+        self.write_lines(name, (text if text.endswith("\n") else text + "\n",))
+
+    def write_lines(self, name: str, lines: Iterable[str]) -> None:
+        """`write` of lines, each with its line end, one at a time."""
         target, fresh = self.path / name, self.path / f".{name}.new"
         try:
-            fresh.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+            with fresh.open("w", encoding="utf-8") as file:
+                file.writelines(lines)
             os.replace(fresh, target)
         except OSError as error:
             fresh.unlink(missing_ok=True)

@@ -60,7 +60,7 @@ def write(tmp_path: Path) -> WriteRun:
         lines = "".join(record.model_dump_json() + "\n" for record in records)
         (folder / RECORDS).write_text(lines, encoding="utf-8")
         samples = (Sample(one.sample_id, one.question, Script((one.question,)), Gold(one.reference)) for one in RUN_A)
-        (folder / SAMPLES).write_text(as_lines(samples), encoding="utf-8")
+        (folder / SAMPLES).write_text("".join(as_lines(samples)), encoding="utf-8")
         return folder
 
     return written

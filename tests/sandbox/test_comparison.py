@@ -280,7 +280,7 @@ def test_the_size_of_the_whole_run_comes_from_its_samples(tmp_path: Path) -> Non
     some = Script(turns=("問い",), responses=("一", None))
     none = Script(turns=("問い",), responses=())
     samples = [Sample(str(i), "問い", one, Gold("答え")) for i, one in enumerate((script, some, none))]
-    (tmp_path / SAMPLES).write_text(as_lines(samples), encoding="utf-8")
+    (tmp_path / SAMPLES).write_text("".join(as_lines(samples)), encoding="utf-8")
     # A sample with responses has a session for each of them, and one where there is none.
     assert count_sessions(tmp_path, None, 3) == 3 + 2 + 1
     assert count_sessions(tmp_path, 2, 1) == 1 + 2
