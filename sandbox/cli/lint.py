@@ -28,6 +28,7 @@ from sandbox.linting.lint_input import GivenAnswer, answers_in, answers_of_run, 
 from sandbox.linting.lint_run import Examined, FormatTally, lint_record
 from sandbox.reports import sarif
 from sandbox.reports.lint_text import CodeTable, finding_lines
+from sandbox.reports.page_verdict import one_verdict
 from sandbox.reports.terminal import console_for
 from tools.tool import SetupError
 
@@ -88,7 +89,7 @@ class Linted:
     def __init__(self, source: str, dialect: Dialect | None, output: Format) -> None:
         self._source, self._dialect = source, dialect
         self._output: Format = output
-        self._run = open_run(Path(source)) if source != STDIN and Path(source).is_dir() else None
+        self._run = cited_run(Path(source)) if source != STDIN and Path(source).is_dir() else None
         self._tally = _tally(self._run) if self._run is not None and dialect is None else None
         self._table = CodeTable()
         self._results: list[sarif.Json] = []
@@ -156,6 +157,17 @@ class Linted:
         points = {code: loss.points for code, loss in losses.codes().items()} if losses and known else {}
         figures = losses.figures(None) if losses and known else None
         console_for(sys.stdout).print(self._table.shown(points, figures))
+
+
+def cited_run(path: Path) -> StoredRun:
+    """The run in folder `path`. Raises SetupError where its answers are held to no citation format."""
+    run = open_run(path)
+    if one_verdict(run.measures):
+        raise SetupError(
+            f"{path} is a run of {run.settings.benchmark}: one verdict decides about each answer, and there are no "
+            f"citations to check; pincite report {path} has its figures, pincite show {path} SAMPLE a session"
+        )
+    return run
 
 
 def _tally(run: StoredRun) -> FormatTally:

@@ -16,8 +16,10 @@ from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.folder.tape_reports import read_rows
 from sandbox.linting.lint_run import FormatTally
 from sandbox.record import Record
-from sandbox.reports.session import View, session_text
+from sandbox.reports.session import session_text
 from sandbox.reports.session_findings import Beside
+from sandbox.reports.session_history import histories_of
+from sandbox.reports.session_parts import View
 from sandbox.reports.terminal import console_for
 from sandbox.reports.untrusted import one_line
 from tools.tool import SetupError
@@ -40,7 +42,8 @@ def show(
     First comes what is wrong: the findings of pincite lint in the answer, and verdicts that contradict one another. Then
     each sentence of the answer comes with its verdicts and the judge's reasons, each citation with the evidence that was
     seen of its page; ⇄ marks a verdict that was not the same each time it was asked for. Words that sentence and evidence
-    share are marked: a help for the eye, no verdict.
+    share are marked: a help for the eye, no verdict. Where one verdict decides about an answer, the dialogue, the
+    criterion and the verdict are shown instead.
     """
     stored = open_run(run)
     record = find_record(stored, sample, repeat)
@@ -56,6 +59,8 @@ def _beside(run: StoredRun, record: Record) -> Beside:
     """What the folder says of the session beside its record: what is wrong with its answer, what its tape did."""
     facts = run.facts()
     tapes = (row for row in read_rows(run.path) if (row.sample_id, row.repeat) == (record.sample_id, record.repeat))
+    if record.criterion is not None:
+        return Beside(tape=next(tapes, None), history=histories_of(run).get(record.sample_id, ()))
     examined = FormatTally(facts.recovered, facts.max_evidence_chars).add(record)
     return Beside(examined, next(tapes, None))
 

@@ -16,22 +16,26 @@ from typing import Literal
 from citations.markup import dialect_named, parse
 from citations.model import Answer
 from sandbox.outcome import COUNTING
-from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
+from sandbox.record import CriterionRow, PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.page_format import (
     VERSION,
     CallShown,
+    CriterionShown,
     PageShown,
     PieceShown,
+    RepeatShown,
     RoundShown,
     ScoreShown,
     SentenceShown,
     Session,
     TextRef,
+    TurnShown,
     UnitShown,
     VerdictShown,
 )
 from sandbox.reports.page_lint import Diagnosis
 from sandbox.reports.page_sentences import sentences_shown
+from sandbox.reports.session_history import Turn
 from sandbox.reports.utf16 import Utf16
 
 PagesKept = Literal["all", "cited"]
@@ -42,9 +46,10 @@ _TOTAL = re.compile(r"^(?:範囲: \d+–\d+ / 全|Range: \d+–\d+ of )(\d+)", r
 """The line of a fetch result that says how long the whole page is (`tools.fetch`)."""
 
 
-def session_shown(record: Record, diagnosis: Diagnosis, kept: PagesKept) -> Session:
-    """The session of `record`, with what the lint found in its answer."""
-    answer = parse(record.answer, dialect_named(record.dialect)) if record.answer is not None else None
+def session_shown(record: Record, diagnosis: Diagnosis, kept: PagesKept, history: Sequence[Turn] = ()) -> Session:
+    """The session of `record`, with what the lint found in its answer; `history`: what was said before the question."""
+    cited = record.criterion is None and record.answer is not None
+    answer = parse(record.answer or "", dialect_named(record.dialect)) if cited else None
     texts = _Texts()
     shortener = _Shortener(kept, cited_numbers(answer, diagnosis))
     rounds = tuple(_round(round_, texts, shortener) for round_ in record.rounds)
@@ -70,6 +75,9 @@ def session_shown(record: Record, diagnosis: Diagnosis, kept: PagesKept) -> Sess
         findings=diagnosis.findings,
         not_checked=diagnosis.not_checked,
         consistency=_verdict(record.consistency) if record.consistency else None,
+        criterion=_criterion(record.criterion) if record.criterion else None,
+        labels=record.labels,
+        history=tuple(TurnShown(role=turn.role, text=texts.whole(turn.text)) for turn in history),
         units=tuple(
             UnitShown(kind=unit.kind, sentences=unit.sentences, number=unit.number, verdict=_verdict(unit.verdict))
             for unit in record.units
@@ -146,6 +154,7 @@ def _round(round_: RoundRow, texts: _Texts, shortener: _Shortener) -> RoundShown
         finish=round_.finish_reason,
         forced=round_.forced,
         calls=tuple(_call(call, texts, shortener) for call in round_.calls),
+        user=texts.whole(round_.user) if round_.user else None,
     )
 
 
@@ -204,6 +213,16 @@ def _verdict(row: VerdictRow) -> VerdictShown:
         failure=row.failure,
         prompt=row.prompt_sha256,
     )
+
+
+def _criterion(row: CriterionRow) -> CriterionShown:
+    verdict = _verdict(row.verdict) if row.verdict else None
+    if verdict and row.verdict:
+        repeats = tuple(
+            RepeatShown(label=again.label, reason=again.reason, failure=again.failure) for again in row.verdict.repeats
+        )
+        verdict = verdict.model_copy(update={"repeats": repeats})
+    return CriterionShown(rubric=row.rubric, text=row.text, passing=row.passing, verdict=verdict)
 
 
 def _score(row: ScoreRow) -> ScoreShown:

@@ -5,7 +5,9 @@ Knows: rows of the page's index, the words of a query. Must not know: files, HTM
 Words apart by white space must all hold; "…" keeps spaces, a leading `-` turns a word round. `code:P05`, `outcome:`,
 `type:`, `url:` (of a cited page), `id:`, `answer:`, `flag:` and `is:` look for a part of the value, without regard to
 width and case; `f1<50` compares points (also recall, precision, recovered, loss, rounds, tokens, seconds); `flip` and
-`contradiction` stand alone. Everything else is looked for in id and question.
+`contradiction` stand alone. Everything else is looked for in id and question. Where one verdict decides: `verdict:no`,
+`label:technique=Repeat`, `cause:` (of a session without an answer), `is:passed`, `is:failed`, `is:undecided`,
+`is:judge_flip`; `loss` is then 0 or 100.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sandbox.reports.page_format import Row
+from sandbox.reports.page_format import Decided, Row
 from tools.tool import SetupError
 
 _WORD = re.compile(r'-?(?:[^\s"]*"[^"]*"?|\S+)')
 _COMPARE = re.compile(r"(f1|recall|precision|recovered|loss|rounds|tokens|seconds)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)")
-_FIELD = re.compile(r"(code|outcome|type|url|id|answer|flag|is|text|only):(.+)", re.DOTALL)
+_FIELD = re.compile(r"(code|outcome|type|url|id|answer|verdict|label|cause|flag|is|text|only):(.+)", re.DOTALL)
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -77,8 +79,8 @@ def matches(row: Row, query: Sequence[Word], context: Context) -> bool:
 
 
 def flips(rows: Iterable[Row]) -> frozenset[str]:
-    """Questions whose repeats were judged differently."""
-    labels = Counter({(row.id, row.answer) for row in rows})
+    """Questions whose repeats were judged differently; by one verdict: that passed sometimes and not always."""
+    labels = Counter({(row.id, row.decided.passed is True if row.decided else row.answer) for row in rows})
     questions = Counter(question for question, _ in labels)
     return frozenset(question for question, n in questions.items() if n > 1)
 
@@ -117,6 +119,8 @@ def _holds(row: Row, word: Word, context: Context) -> bool:
             return word.value in fold(row.id)
         case "answer":
             return (row.answer or "none").startswith(word.value)
+        case "verdict" | "label" | "cause":
+            return row.decided is not None and _decided(row.decided, word)
         case "flag":
             return any(word.value.replace(" ", "_") in flag for flag in row.flags)
         case "is":
@@ -125,8 +129,30 @@ def _holds(row: Row, word: Word, context: Context) -> bool:
             return True
 
 
+def _decided(decided: Decided, word: Word) -> bool:
+    match word.field:
+        case "verdict":
+            return fold(decided.verdict or "none").startswith(word.value)
+        case "label":
+            named = "=" in word.value
+            return any(
+                word.value in fold(f"{name}={value}" if named else value) for name, value in decided.labels.items()
+            )
+        case _:
+            return word.value.replace(" ", "_") in fold(decided.cause)
+
+
 def _is(row: Row, what: str, context: Context) -> bool:
     match what:
+        case "passed":
+            return row.decided is not None and row.decided.passed is True
+        case "failed":
+            # By its verdict: what had no answer is found by its outcome.
+            return row.decided is not None and row.decided.passed is False and row.decided.verdict is not None
+        case "undecided":
+            return row.decided is not None and row.decided.passed is None and not row.decided.left_out
+        case "judge_flip":
+            return row.decided is not None and row.decided.flipped
         case "unparsable":
             return unparsable(row)
         case "readable":
@@ -144,6 +170,13 @@ def unparsable(row: Row) -> bool:
     return "no_sentence" in row.flags or "no_citation" in row.flags
 
 
+def _loss(row: Row) -> float | None:
+    """Points that the answer lost; by one verdict all or none, and all where the verdict is missing."""
+    if row.decided is not None:
+        return None if row.decided.left_out else 0.0 if row.decided.passed else 100.0
+    return None if row.f1 is None else round(100 - row.f1, 2)
+
+
 def _figure(row: Row, name: str) -> float | None:
     match name:
         case "f1":
@@ -155,7 +188,7 @@ def _figure(row: Row, name: str) -> float | None:
         case "recovered":
             return row.recovered
         case "loss":
-            return None if row.f1 is None else round(100 - row.f1, 2)
+            return _loss(row)
         case "rounds":
             return row.rounds
         case "tokens":

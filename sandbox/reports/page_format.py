@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from sandbox.record import Flag, Outcome
+from sandbox.record import Flag, Outcome, RubricName
 from sandbox.summary import Summary
 
 VERSION = 1
@@ -55,6 +55,8 @@ class RoundShown(Wire):
     finish: str | None = None
     forced: bool = False
     calls: tuple[CallShown, ...] = ()
+    user: TextRef | None = None
+    """The user turn that it follows, where a script has more than one."""
 
 
 class PieceShown(Wire):
@@ -80,8 +82,16 @@ class PageShown(Wire):
     n_failed: int = 0
 
 
+class RepeatShown(Wire):
+    """What the judge said when it was asked the same again."""
+
+    label: str | None = None
+    reason: str = ""
+    failure: str | None = None
+
+
 class VerdictShown(Wire):
-    """What a judge said."""
+    """What a judge said. `repeats`: asked the same again, shown only of a verdict that stands alone."""
 
     label: str | None = None
     reason: str = ""
@@ -89,6 +99,23 @@ class VerdictShown(Wire):
     attempts: int = 1
     failure: str | None = None
     prompt: str = ""
+    repeats: tuple[RepeatShown, ...] = ()
+
+
+class CriterionShown(Wire):
+    """The one verdict of a session, what it decides, and the labels that pass; no verdict = no answer to judge."""
+
+    rubric: RubricName
+    text: str
+    passing: tuple[str, ...]
+    verdict: VerdictShown | None = None
+
+
+class TurnShown(Wire):
+    """A message that the session began with."""
+
+    role: str
+    text: TextRef
 
 
 class UnitShown(Wire):
@@ -178,6 +205,11 @@ class Session(Wire):
     findings: tuple[FindingShown, ...] = ()
     not_checked: tuple[str, ...] = ()
     consistency: VerdictShown | None = None
+    criterion: CriterionShown | None = None
+    """Where one verdict is all that is judged: sentences, findings, units and score are then empty."""
+    labels: dict[str, str] = {}
+    history: tuple[TurnShown, ...] = ()
+    """Messages before the question; only where one verdict is all that is judged."""
     units: tuple[UnitShown, ...] = ()
     score: ScoreShown | None = None
     citation_counting: str
@@ -194,8 +226,26 @@ class CodePoints(NamedTuple):
     points: float | None
 
 
+class Decided(NamedTuple):
+    """What one verdict made of a session. `passed`: by the measure of its benchmark; None = no verdict, or left out.
+
+    `cause`: the first word of why there is no answer. `left_out`: why it is in no denominator. `flipped`: the judge was
+    asked several times and did not say the same.
+    """
+
+    verdict: str | None
+    passed: bool | None
+    cause: str
+    left_out: str
+    flipped: bool
+    labels: dict[str, str]
+
+
 class Row(NamedTuple):
-    """One session in the index; what filters, sorting and the table need. `urls` point into `RunShown.urls`."""
+    """One session in the index; what filters, sorting and the table need. `urls` point into `RunShown.urls`.
+
+    `decided`: where one verdict is all that is judged; `answer` and the figures of citations are then None.
+    """
 
     id: str
     repeat: int
@@ -214,8 +264,19 @@ class Row(NamedTuple):
     seconds: float
     contradiction: int
     urls: tuple[int, ...]
+    decided: Decided | None
     name: str
     """Of its session's script element: A-0001."""
+
+
+class Decisions(Wire):
+    """Sessions of the whole run by what one verdict made of them, and by its label."""
+
+    passed: int = 0
+    failed: int = 0
+    undecided: int = 0
+    left_out: dict[str, int] = {}
+    labels: dict[str, int] = {}
 
 
 class HostFailures(NamedTuple):
@@ -261,6 +322,8 @@ class RunShown(Wire):
     compared: dict[str, JsonValue] = {}
     starts: tuple[JsonValue, ...] = ()
     hosts: tuple[HostFailures, ...] = ()
+    decisions: Decisions | None = None
+    """None where citations are scored."""
     urls: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
 

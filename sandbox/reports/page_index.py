@@ -11,16 +11,18 @@ from urllib.parse import urlsplit
 
 from citations.markup import dialect_named, parse
 from sandbox.endpoint.lenient import mapping, parsed
-from sandbox.outcome import Counted, Value, citation_values
+from sandbox.outcome import CitationValues, Counted, LeftOut, Value, citation_values
 from sandbox.record import Record, ToolCallRow
 from sandbox.reports.page_data import cited_numbers
-from sandbox.reports.page_format import QUESTION_CHARS, HostFailures, Row
+from sandbox.reports.page_format import QUESTION_CHARS, Decided, HostFailures, Row
 from sandbox.reports.page_lint import Diagnosis
 from sandbox.reports.page_sentences import points
 from sandbox.verdict_counts import VerdictCounter
 
 MAX_HOSTS = 200
 """As many hosts are listed, those with most failures first."""
+_ONE_VERDICT = LeftOut("one_verdict")
+NO_CITATIONS = CitationValues(_ONE_VERDICT, _ONE_VERDICT, _ONE_VERDICT)
 
 
 class RunIndex:
@@ -36,9 +38,12 @@ class RunIndex:
         """The addresses of all cited pages, each once; rows point into it."""
         return tuple(self._urls)
 
-    def row(self, record: Record, diagnosis: Diagnosis) -> Row:
-        """The row of a record. Scores are those that enter the means: a failed generation has 0, one left out None."""
-        values = citation_values(record)
+    def row(self, record: Record, diagnosis: Diagnosis, decided: Decided | None = None) -> Row:
+        """The row of a record. Scores are those that enter the means: a failed generation has 0, one left out None.
+
+        A record that one verdict `decided` has no score.
+        """
+        values = citation_values(record) if decided is None else NO_CITATIONS
         usage = record.model_usage
         return Row(
             id=record.sample_id,
@@ -57,7 +62,8 @@ class RunIndex:
             tokens=usage.prompt_tokens + usage.completion_tokens,
             seconds=round(record.seconds, 1),
             contradiction=_contradictions(record),
-            urls=tuple(self._cited_urls(record, diagnosis)),
+            urls=tuple(self._cited_urls(record, diagnosis)) if decided is None else (),
+            decided=decided,
             name="",
         )
 

@@ -17,10 +17,13 @@ from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_data import PagesKept, session_shown
 from sandbox.reports.page_filter import Context, Word, flips, matches
-from sandbox.reports.page_format import Row, RunShown
+from sandbox.reports.page_format import Decisions, Row, RunShown
 from sandbox.reports.page_headline import headline
 from sandbox.reports.page_index import RunIndex
 from sandbox.reports.page_lint import NO_DIAGNOSIS, diagnose
+from sandbox.reports.page_verdict import VerdictTally
+from sandbox.reports.page_verdict_headline import verdict_headline
+from sandbox.reports.session_history import Turn, histories_of
 from sandbox.summary import RunFacts, summarise
 
 ZLIB_LEVEL = 6
@@ -59,13 +62,16 @@ def pack_run(run: StoredRun, letter: str, selection: Selection, scratch: BinaryI
     facts = run.facts()
     found: list[PackedSession] = []
     flipping = _flips(run) if any(word.value == "flip" for word in selection.query) else frozenset[str]()
+    counted = VerdictTally(facts.measures)
+    histories = histories_of(run) if counted.alone else dict[str, tuple[Turn, ...]]()
     for record in run.records():
-        diagnosis = diagnose(record, facts)
-        row = index.row(record, diagnosis)
+        decided = counted.add(record)
+        diagnosis = diagnose(record, facts) if decided is None else NO_DIAGNOSIS
+        row = index.row(record, diagnosis, decided)
         if not matches(row, selection.query, Context(index.urls, flipping)):
             continue
         index.count(record)
-        session = session_shown(record, diagnosis, selection.pages)
+        session = session_shown(record, diagnosis, selection.pages, histories.get(record.sample_id, ()))
         packed = base64.b64encode(zlib.compress(session.model_dump_json(exclude_defaults=True).encode(), ZLIB_LEVEL))
         found.append(PackedSession(row, scratch.tell(), len(packed)))
         scratch.write(packed)
@@ -74,29 +80,30 @@ def pack_run(run: StoredRun, letter: str, selection: Selection, scratch: BinaryI
         PackedSession(session.row._replace(name=f"{letter}-{place:04d}"), session.offset, session.n_bytes)
         for place, session in enumerate(found, 1)
     )
-    return PackedRun(_run_shown(run, letter, index, facts, tuple(session.row for session in named)), named)
+    shown = _run_shown(run, letter, facts, counted.decisions())
+    rows = tuple(session.row for session in named)
+    return PackedRun(shown.model_copy(update={"hosts": index.hosts(), "urls": index.urls, "rows": rows}), named)
 
 
-def _run_shown(run: StoredRun, letter: str, index: RunIndex, facts: RunFacts, rows: tuple[Row, ...]) -> RunShown:
+def _run_shown(run: StoredRun, letter: str, facts: RunFacts, decisions: Decisions | None) -> RunShown:
+    """The run's part of the index, without what is known of its single sessions."""
     summary = summarise(run.records(), facts)
     capsule = read_provenance(run.path)
     return RunShown(
         letter=letter,
         name=run.path.name,
         summary=summary,
-        headline=headline(summary),
+        headline=headline(summary) if decisions is None else verdict_headline(summary, decisions),
         expected_sessions=count_sessions(run.path, run.settings.limit, run.settings.repeats),
         compared=capsule.compared if capsule else {},
         starts=tuple(start.model_dump(mode="json") for start in capsule.starts) if capsule else (),
-        hosts=index.hosts(),
-        urls=index.urls,
-        rows=rows,
+        decisions=decisions,
     )
 
 
 def _flips(run: StoredRun) -> frozenset[str]:
-    index = RunIndex()
-    return flips(index.row(record, NO_DIAGNOSIS) for record in run.records())
+    index, counted = RunIndex(), VerdictTally(run.measures)
+    return flips(index.row(record, NO_DIAGNOSIS, counted.add(record)) for record in run.records())
 
 
 def _natural(name: str) -> list[str]:

@@ -10,25 +10,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from citations.markup import dialect_named, parse
 from citations.model import Answer, Citation, Sentence
 from sandbox.outcome import COUNTING
-from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
+from sandbox.record import CriterionRow, PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.overlap import Span, densest_window, shared
 from sandbox.reports.session_findings import Beside, contradiction_lines, finding_lines, tape_line, times
+from sandbox.reports.session_parts import (
+    ANSWER_CHARS,
+    QUESTION_CHARS,
+    REASONING_CHARS,
+    View,
+    flat,
+    indented,
+    shorten,
+    title,
+)
+from sandbox.reports.session_verdict import criterion_lines, dialogue_lines
 from sandbox.reports.terminal import percent
 from sandbox.reports.untrusted import one_line, visible
 
-REASONING_CHARS = 160
 ARGUMENTS_CHARS = 200
 TOOL_LINES, TOOL_LINE_CELLS = 6, 74
 REASON_CHARS = 200
 EVIDENCE_CHARS = 200
-QUESTION_CHARS = 2_000
-ANSWER_CHARS = 4_000
 SHOWN_PIECES = 2
 MARK = "bold underline"
 NOTHING_BESIDE = Beside()
@@ -36,21 +43,18 @@ SUPPORT_SIGNS = {"1": "●", "1/2": "◐", "0": "○", None: "?"}
 CITATION_SIGNS = {"1": "✓", "0": "✕", None: "?"}
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """How to show it. `full`: nothing is shortened. `brackets`: shared words in ⟦⟧, where the output has no bold."""
-
-    full: bool = False
-    brackets: bool = False
-
-
 def session_text(record: Record, view: View, beside: Beside = NOTHING_BESIDE) -> RenderableType:
-    """The whole session: head, what is wrong with its answer, rounds, answer with evidence and verdicts, pages, score."""
+    """The whole session: head, what is wrong with its answer, rounds, answer with evidence and verdicts, pages, score.
+
+    Where one verdict decides: head, dialogue, what the answer was held against, the verdict.
+    """
+    if record.criterion is not None:
+        return Group(*_decided(record, record.criterion, view, beside))
     answer = parse(record.answer, dialect_named(record.dialect)) if record.answer is not None else None
     parts: list[RenderableType] = [*_head(record, view, beside)]
     found = list(finding_lines(record, beside.examined, full=view.full)) if beside.examined else []
     for lines in (found, list(contradiction_lines(record))):
-        parts += ["", _title(lines[0]), *(Text(line) for line in lines[1:])] if lines else []
+        parts += ["", title(lines[0]), *(Text(line) for line in lines[1:])] if lines else []
     for number, round_ in enumerate(record.rounds, 1):
         parts += ["", *_round(number, round_, view)]
     parts += ["", *(_answer(record, answer, view) if answer else _no_answer(record, view))]
@@ -59,61 +63,66 @@ def session_text(record: Record, view: View, beside: Beside = NOTHING_BESIDE) ->
     return Group(*parts)
 
 
-def shorten(text: str, chars: int, view: View) -> str:
-    """`text` made visible, cut to `chars` characters unless the view is full, with how much is missing."""
-    if view.full or len(text) <= chars:
-        return visible(text)
-    return f"{visible(text[:chars])}… (+{len(text) - chars:,} characters)"
+def _decided(record: Record, asked: CriterionRow, view: View, beside: Beside) -> Iterator[RenderableType]:
+    yield from _facts(record, view, beside)
+    yield ""
+    yield from dialogue_lines(record, beside.history, view)
+    if record.reference is not None:
+        yield ""
+        yield from _reference(record.reference, view)
+    yield ""
+    yield from criterion_lines(record, asked, view)
 
 
-def _in(depth: int, text: Text | str) -> RenderableType:
-    """`text` indented as a block, so that wrapped lines stay under their first one."""
-    return Padding(Text(text) if isinstance(text, str) else text, (0, 0, 0, 2 * depth), expand=False)
-
-
-def _title(text: str) -> Text:
-    return Text(text, style="bold")
+def _facts(record: Record, view: View, beside: Beside) -> Iterator[RenderableType]:
+    facts = [record.outcome.replace("_", " "), *(flag.replace("_", " ") for flag in record.flags)]
+    kind = [one_line(record.task_type)] if record.task_type else []
+    yield title(" · ".join([one_line(record.sample_id), f"repeat {record.repeat}", *kind, *facts]))
+    if record.outcome_reason:
+        yield indented(1, f"reason: {shorten(record.outcome_reason, REASON_CHARS, view)}")
+    if beside.tape is not None:
+        yield indented(1, tape_line(beside.tape))
+    for name, value in record.labels.items():
+        yield indented(1, f"{one_line(name.replace('_', ' '))}: {one_line(value)}")
 
 
 def _head(record: Record, view: View, beside: Beside) -> Iterator[RenderableType]:
-    facts = [record.outcome.replace("_", " "), *(flag.replace("_", " ") for flag in record.flags)]
-    kind = [one_line(record.task_type)] if record.task_type else []
-    yield _title(" · ".join([one_line(record.sample_id), f"repeat {record.repeat}", *kind, *facts]))
-    if record.outcome_reason:
-        yield _in(1, f"reason: {shorten(record.outcome_reason, REASON_CHARS, view)}")
-    if beside.tape is not None:
-        yield _in(1, tape_line(beside.tape))
-    yield _title("Question")
-    yield _in(1, shorten(record.question, QUESTION_CHARS, view))
+    yield from _facts(record, view, beside)
+    yield title("Question")
+    yield indented(1, shorten(record.question, QUESTION_CHARS, view))
     if record.reference is not None:
-        yield _title("Reference answer")
-        yield _in(1, shorten(record.reference, QUESTION_CHARS, view))
+        yield from _reference(record.reference, view)
+
+
+def _reference(reference: str, view: View) -> Iterator[RenderableType]:
+    yield title("Reference answer")
+    yield indented(1, shorten(reference, QUESTION_CHARS, view))
 
 
 def _round(number: int, round_: RoundRow, view: View) -> Iterator[RenderableType]:
     forced = " · final answer asked for, tools off" if round_.forced else ""
-    yield _title(f"Round {number} · finish {one_line(round_.finish_reason or 'unknown')}{forced}")
+    yield title(f"Round {number} · finish {one_line(round_.finish_reason or 'unknown')}{forced}")
     if round_.reasoning:
-        yield _in(
-            1, f"reasoning ({len(round_.reasoning):,} characters): {_flat(round_.reasoning, REASONING_CHARS, view)}"
+        yield indented(
+            1, f"reasoning ({len(round_.reasoning):,} characters): {flat(round_.reasoning, REASONING_CHARS, view)}"
         )
     if round_.content and round_.calls:
-        yield _in(1, f"said: {_flat(round_.content, REASONING_CHARS, view)}")
+        yield indented(1, f"said: {flat(round_.content, REASONING_CHARS, view)}")
     elif round_.content:
-        yield _in(1, f"final message, {len(round_.content):,} characters (see the answer below)")
+        yield indented(1, f"final message, {len(round_.content):,} characters (see the answer below)")
     for call in round_.calls:
         yield from _call(call, view)
 
 
 def _call(call: ToolCallRow, view: View) -> Iterator[RenderableType]:
-    yield _in(1, f"→ {one_line(call.name, 60)} {_flat(call.arguments, ARGUMENTS_CHARS, view)}")
+    yield indented(1, f"→ {one_line(call.name, 60)} {flat(call.arguments, ARGUMENTS_CHARS, view)}")
     if call.failure:
-        yield _in(2, f"✕ failed ({one_line(call.failure)})")
+        yield indented(2, f"✕ failed ({one_line(call.failure)})")
     elif call.pages:
-        yield _in(2, "numbers " + " ".join(f"[{number}]" for number in call.pages))
+        yield indented(2, "numbers " + " ".join(f"[{number}]" for number in call.pages))
     if call.neutralised:
-        yield _in(2, f"{call.neutralised} forged tags made harmless")
-    yield _in(2, visible(call.text) if view.full else _first_lines(call.text))
+        yield indented(2, f"{call.neutralised} forged tags made harmless")
+    yield indented(2, visible(call.text) if view.full else _first_lines(call.text))
 
 
 def _first_lines(text: str) -> str:
@@ -125,31 +134,25 @@ def _first_lines(text: str) -> str:
     return "\n".join(shown)
 
 
-def _flat(text: str, chars: int, view: View) -> str:
-    """Shortened and, unless the view is full, on one line."""
-    short = shorten(text, chars, view)
-    return short if view.full else " ".join(short.split())
-
-
 def _no_answer(record: Record, view: View) -> Iterator[RenderableType]:
-    yield _title("No answer")
+    yield title("No answer")
     last = record.rounds[-1] if record.rounds else None
     if last is None:
-        yield _in(1, "the model said nothing")
+        yield indented(1, "the model said nothing")
         return
     for name, text in (("content", last.content), ("reasoning", last.reasoning)):
         if text:
             tail = visible(text if view.full else text[-REASONING_CHARS:])
-            yield _in(1, f"last {name} ends: {tail}")
+            yield indented(1, f"last {name} ends: {tail}")
 
 
 def _answer(record: Record, answer: Answer, view: View) -> Iterator[RenderableType]:
     finish = one_line(record.finish_reason or "unknown")
-    yield _title(f"Answer · finish {finish} · dialect {answer.dialect} · {len(answer.sentences)} sentences")
+    yield title(f"Answer · finish {finish} · dialect {answer.dialect} · {len(answer.sentences)} sentences")
     if not answer.sentences or view.full:
         if not answer.sentences:
-            yield _in(1, "no sentence can be read; the raw text:")
-        yield _in(1, shorten(answer.raw, ANSWER_CHARS, view))
+            yield indented(1, "no sentence can be read; the raw text:")
+        yield indented(1, shorten(answer.raw, ANSWER_CHARS, view))
     reading = _Reading(record)
     for index, sentence in enumerate(answer.sentences):
         yield from _sentence(index, sentence, reading, view)
@@ -189,17 +192,17 @@ class _Reading:
 def _sentence(index: int, sentence: Sentence, reading: _Reading, view: View) -> Iterator[RenderableType]:
     score = reading.sentence_score(index)
     cites = "".join(f"[{_name(citation)}]" for citation in sentence.citations)
-    yield _in(1, f"{SUPPORT_SIGNS.get(score, '?')} {index + 1}. {visible(sentence.text)} {cites}".rstrip())
+    yield indented(1, f"{SUPPORT_SIGNS.get(score, '?')} {index + 1}. {visible(sentence.text)} {cites}".rstrip())
     for kind in ("support", "need"):
         verdict = reading.verdict(kind, index)
         if verdict is not None:
-            yield _in(3, _verdict(kind, verdict, view))
+            yield indented(3, _verdict(kind, verdict, view))
     for place, citation in enumerate(sentence.citations):
         sign = CITATION_SIGNS.get(reading.citation_score(index, place), "?")
-        yield _in(3, f"[{_name(citation)}] {sign} {_page_line(citation, reading)}")
+        yield indented(3, f"[{_name(citation)}] {sign} {_page_line(citation, reading)}")
         verdict = reading.verdict("relevance", index, citation.number)
         if verdict is not None:
-            yield _in(5, _verdict("relevance", verdict, view))
+            yield indented(5, _verdict("relevance", verdict, view))
         page = reading.pages.get(citation.number) if citation.number is not None else None
         if page is not None:
             yield from _evidence(sentence.text, page, view)
@@ -223,9 +226,9 @@ def _verdict(kind: str, verdict: VerdictRow, view: View) -> str:
     if verdict.label is None:
         return (
             f"{kind}: no verdict ({one_line(verdict.failure or 'unknown')}){times(verdict)} "
-            f"{_flat(verdict.reason, REASON_CHARS, view)}"
+            f"{flat(verdict.reason, REASON_CHARS, view)}"
         )
-    reason = f" — {_flat(verdict.reason, REASON_CHARS, view)}" if verdict.reason else ""
+    reason = f" — {flat(verdict.reason, REASON_CHARS, view)}" if verdict.reason else ""
     return f"{kind}: {one_line(verdict.label)}{times(verdict)}{reason}"
 
 
@@ -245,9 +248,9 @@ def _evidence(sentence: str, page: PageRow, view: View) -> Iterator[RenderableTy
     shown = marked if view.full else sorted(marked, key=lambda item: -item.n_marked)[:SHOWN_PIECES]
     for item in shown:
         place = "" if item.piece.start is None else f" {item.piece.start:,}–{item.piece.end:,}"
-        yield _in(5, Text(f"{item.piece.kind}{place}: ").append_text(_marked(item, view)))
+        yield indented(5, Text(f"{item.piece.kind}{place}: ").append_text(_marked(item, view)))
     if len(shown) < len(marked):
-        yield _in(5, f"{len(marked) - len(shown)} more pieces of this page (--full)")
+        yield indented(5, f"{len(marked) - len(shown)} more pieces of this page (--full)")
 
 
 def _marked(item: _MarkedPiece, view: View) -> Text:
@@ -274,27 +277,27 @@ def _piece_text(text: str, view: View) -> str:
 
 def _pages(record: Record, answer: Answer | None) -> Iterator[RenderableType]:
     """Every numbered page, cited or not."""
-    yield _title(f"Pages · {len(record.pages)} numbered")
+    yield title(f"Pages · {len(record.pages)} numbered")
     cited = {c.number for sentence in answer.sentences for c in sentence.citations} if answer else set[int | None]()
     for page in record.pages:
         facts = [f"{len(page.evidence)} pieces", *([f"{page.n_failed} failed calls"] if page.n_failed else [])]
         facts += ["cited"] if page.number in cited else []
-        yield _in(1, f"[{page.number}] {one_line(page.title, 60)} · {one_line(page.url)} · {', '.join(facts)}")
+        yield indented(1, f"[{page.number}] {one_line(page.title, 60)} · {one_line(page.url)} · {', '.join(facts)}")
 
 
 def _scores(record: Record, view: View) -> Iterator[RenderableType]:
-    yield _title("Score")
+    yield title("Score")
     consistency = record.consistency
     if consistency is not None:
-        yield _in(1, _verdict("consistency", consistency, view))
+        yield indented(1, _verdict("consistency", consistency, view))
     score = record.score
     if score is None:
         rule = COUNTING[record.outcome].citation
-        yield _in(1, f"citation scores: {'left out of the denominator' if rule == 'left out' else 'counted as 0'}")
+        yield indented(1, f"citation scores: {'left out of the denominator' if rule == 'left out' else 'counted as 0'}")
         return
-    yield _in(1, f"recall {_figure(score.recall)}{_figure_bounds(score.recall_bounds)}")
-    yield _in(1, f"precision {_figure(score.precision)}{_figure_bounds(score.precision_bounds)}")
-    yield _in(1, f"F1 {_figure(score.f1)}{_figure_bounds(score.f1_bounds)}")
+    yield indented(1, f"recall {_figure(score.recall)}{_figure_bounds(score.recall_bounds)}")
+    yield indented(1, f"precision {_figure(score.precision)}{_figure_bounds(score.precision_bounds)}")
+    yield indented(1, f"F1 {_figure(score.f1)}{_figure_bounds(score.f1_bounds)}")
 
 
 def _figure(exact: str | None) -> str:

@@ -17,6 +17,7 @@ from sandbox.folder.tape_reports import TapeRow
 from sandbox.linting.lint_run import Examined
 from sandbox.record import Record, VerdictRow
 from sandbox.reports.lint_text import Room, cost_words, excerpt
+from sandbox.reports.session_history import Turn
 from sandbox.reports.untrusted import one_line
 from sandbox.verdict_repeats import is_flipped, labels_of
 
@@ -28,10 +29,11 @@ NARROW = Room(chars_before=14, chars_after=30, cells=74)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is known of a session beside its record; None where it is not."""
+    """What is known of a session beside its record; None where it is not. `history`: turns before the question."""
 
     examined: Examined | None = None
     tape: TapeRow | None = None
+    history: tuple[Turn, ...] = ()
 
 
 def finding_lines(record: Record, examined: Examined, *, full: bool) -> Iterator[str]:

@@ -13,9 +13,21 @@ from typing import Any
 
 from sandbox.cli import main
 from sandbox.folder.provenance import provenance
+from sandbox.folder.sample_file import SAMPLES, as_lines
 from sandbox.folder.store import RunFolder, read_records
-from sandbox.record import PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, UnitRow, Usage, VerdictRow
+from sandbox.record import (
+    PageRow,
+    PieceRow,
+    Record,
+    RoundRow,
+    ScoreRow,
+    ToolCallRow,
+    UnitRow,
+    Usage,
+    VerdictRow,
+)
 from sandbox.rescore import rescored
+from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import as_toml, resolve
 from tests.servers.chat_server import Answer, calls, message, serving
 
@@ -211,6 +223,9 @@ def written_run(folder: Path, records: Sequence[Record], model: str = "m", total
     facts = {"benchmark": {"name": "tmg-cqa-tool"}, "data": {"rows": total or len(records)}, "model": {"name": model}}
     with RunFolder(folder) as run:
         run.begin(as_toml(settings), provenance(facts, "2026-11-30T00:00:00+00:00", ("run", "x"), {}))
+        if total is not None:
+            asked = (Sample(f"q{n}", "問い", Script(("問い",)), Gold(None)) for n in range(total))
+            run.write(SAMPLES, as_lines(asked))
         for record in records:
             run.append(record)
     return folder

@@ -32,6 +32,7 @@ ROW = Row(
     seconds=38.0,
     contradiction=1,
     urls=(0,),
+    decided=None,
     name="A-0001",
 )
 CONTEXT = Context(urls=("https://www.City.example.lg.jp/teate",), flips=frozenset({"tmg-0137"}))

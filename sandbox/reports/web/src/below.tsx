@@ -3,7 +3,8 @@
 import type { VNode } from "preact";
 import { type Bin, Histogram, type Part } from "./charts";
 import type { Row } from "./format";
-import { filterBy } from "./first";
+import { DecidedJudge } from "./decided";
+import { filterBy } from "./filter";
 import { Panel } from "./parts";
 import { asWord } from "./query";
 import type { Run, Runs } from "./runs";
@@ -13,10 +14,11 @@ import { count, duration, NOTHING, plural, rate, short, spaced } from "./words";
 export function Below({ runs, run }: { runs: Runs; run: Run }): VNode {
   return (
     <div class="grid g3">
-      <Types run={run} />
+      {run.cited ? <Types run={run} /> : null}
+      {run.cited ? null : <DecidedJudge run={run} />}
       <Work run={run} />
-      <Tools run={run} />
-      <Judge run={run} />
+      {run.cited || Object.keys(run.shown.summary.tools).length ? <Tools run={run} /> : null}
+      {run.cited ? <Judge run={run} /> : null}
       <Provenance runs={runs} run={run} />
     </div>
   );
@@ -92,6 +94,7 @@ function Work({ run }: { run: Run }): VNode {
         <dd>{count(model.calls)} calls, {short(model.prompt_tokens)} tokens in, {short(model.completion_tokens)} out</dd>
         <dt>judge</dt>
         <dd>{count(judge.calls)} calls, {short(judge.prompt_tokens)} tokens in, {short(judge.completion_tokens)} out</dd>
+        {run.cited ? null : <><dt>reasoning</dt><dd>came with {count(summary.thinking)} of {plural(summary.sessions, "final message")}</dd></>}
         <dt>time</dt>
         <dd>{duration(summary.seconds.total)} in all sessions, longest {duration(summary.seconds.longest)}</dd>
       </dl>
@@ -174,7 +177,7 @@ function Provenance({ runs, run }: { runs: Runs; run: Run }): VNode {
         <dt>run</dt>
         <dd><Text cls="break">{summary.run}</Text></dd>
         <dt>page</dt>
-        <dd>pincite {runs.index.pincite}, texts of {runs.index.pages === "cited" ? "cited pages; 600 characters of others" : "all pages"}</dd>
+        <dd>pincite {runs.index.pincite}{run.cited ? `, texts of ${runs.index.pages === "cited" ? "cited pages; 600 characters of others" : "all pages"}` : ""}</dd>
       </dl>
       <details>
         <summary>what is compared</summary>

@@ -1,7 +1,7 @@
 // Charts as plain SVG: vector in print, coloured by the style sheet, each with a label that says its numbers.
 
 import type { VNode } from "preact";
-import type { RunShown, Summary } from "./format";
+import type { Decisions, RunShown, Summary } from "./format";
 import { useWidth } from "./parts";
 import { mark, OUTCOMES, plural, points, rate } from "./words";
 
@@ -135,8 +135,8 @@ const COUNTING: Record<string, string> = {
   judge_error: "0 where a verdict is missing",
 };
 
-/** What became of the questions: asked → outcome → readable or not. Every strip is a filter. */
-export function Flow({ summary, onFilter }: { summary: Summary; onFilter: (query: string) => void }): VNode {
+/** What became of the questions: asked → outcome → readable or not (or: passed or not). Every strip is a filter. */
+export function Flow({ summary, decisions, onFilter }: { summary: Summary; decisions: Decisions | null; onFilter: (query: string) => void }): VNode {
   const [ref, width] = useWidth<HTMLDivElement>();
   const total = summary.sessions;
   const outcomes = summary.outcomes;
@@ -148,27 +148,36 @@ export function Flow({ summary, onFilter }: { summary: Summary; onFilter: (query
       key: name,
       n: outcomes[name],
       title: OUTCOMES[name]!,
-      about: COUNTING[name]!,
+      about: decisions ? "" : COUNTING[name]!,
       query: `outcome:${name}`,
       tone: "none",
     })),
   ].filter((strip) => strip.n > 0);
-  const third: Strip[] = [
+  const third: Strip[] = (decisions ? decidedStrips(decisions, withAnswer) : [
     { key: "readable", n: withAnswer - bad, title: "readable", about: "F1 as judged", query: "is:readable", tone: "full" },
     { key: "unparsable", n: bad, title: "unparsable", about: "F1 counts them as 0", query: "is:unparsable", tone: "fmt" },
-  ].filter((strip) => strip.n > 0);
-  const label = `${total} asked: ${second.map((strip) => `${strip.n} ${strip.title}`).join(", ")}. Of the answers, ${withAnswer - bad} are readable, ${bad} unparsable.`;
+  ]).filter((strip) => strip.n > 0);
+  const ends = decisions ? third.map((strip) => `${strip.n} ${strip.title}`).join(", ") : `${withAnswer - bad} are readable, ${bad} unparsable`;
+  const label = `${total} asked: ${second.map((strip) => `${strip.n} ${strip.title}`).join(", ")}. Of the answers, ${ends}.`;
   return (
     <div ref={ref} class="flow">
-      {width && total ? <FlowDrawing width={width} total={total} second={second} third={third} label={label} onFilter={onFilter} /> : null}
+      {width && total ? <FlowDrawing width={width} total={total} second={second} third={third} about={decisions ? "" : `consistency counts all ${total}`} label={label} onFilter={onFilter} /> : null}
       <ul class="zero small mute">
         {(["generation_failed", "context_overflow", "judge_error"] as const).filter((name) => !outcomes[name]).map((name) => (
           <li key={name}>0 {OUTCOMES[name]}</li>
         ))}
-        {bad === 0 ? <li>0 unparsable</li> : null}
+        {bad === 0 && !decisions ? <li>0 unparsable</li> : null}
       </ul>
     </div>
   );
+}
+
+function decidedStrips({ passed, undecided }: Decisions, withAnswer: number): Strip[] {
+  return [
+    { key: "passed", n: passed, title: passed === 1 ? "passes" : "pass", about: "", query: "is:passed", tone: "full" },
+    { key: "failed", n: withAnswer - passed - undecided, title: "do not pass", about: "", query: "is:failed", tone: "fmt" },
+    { key: "undecided", n: undecided, title: "undecided", about: "no verdict", query: "is:undecided", tone: "none" },
+  ];
 }
 
 interface Placed extends Strip {
@@ -186,7 +195,7 @@ function placed(strips: Strip[], total: number, height: number, from: number): P
   });
 }
 
-function FlowDrawing({ width, total, second, third, label, onFilter }: { width: number; total: number; second: Strip[]; third: Strip[]; label: string; onFilter: (query: string) => void }): VNode {
+function FlowDrawing({ width, total, second, third, about, label, onFilter }: { width: number; total: number; second: Strip[]; third: Strip[]; about: string; label: string; onFilter: (query: string) => void }): VNode {
   const node = 12;
   const full = 150;
   const top = 10;
@@ -227,7 +236,7 @@ function FlowDrawing({ width, total, second, third, label, onFilter }: { width: 
       {a.map((strip) => (
         <g key={strip.key}>
           <rect class={`node ${strip.tone}`} x={x2} y={strip.y} width={node} height={strip.h} rx="2" />
-          <FlowLabel x={x2 + node + 6} y={strip.h > 60 ? strip.y + 15 : strip.y + strip.h / 2 + 4} title={`${strip.n} ${narrow ? strip.title.split(" ").at(-1) : strip.title}`} about={narrow ? "" : strip.key === "answered" ? `consistency counts all ${total}` : strip.about} query={strip.query} onFilter={onFilter} room={(strip.key === "answered" || narrow ? x3 : width) - x2 - node - 8} />
+          <FlowLabel x={x2 + node + 6} y={strip.h > 60 ? strip.y + 15 : strip.y + strip.h / 2 + 4} title={`${strip.n} ${narrow ? strip.title.split(" ").at(-1) : strip.title}`} about={narrow ? "" : strip.key === "answered" ? about : strip.about} query={strip.query} onFilter={onFilter} room={(strip.key === "answered" || narrow ? x3 : width) - x2 - node - 8} />
         </g>
       ))}
       {b.map((strip) => (

@@ -192,7 +192,7 @@ export const ToggleRaw = ({ showRaw }: { showRaw: boolean }): VNode => (
 );
 
 /** What a round returned, or what was thought in it. */
-function Seen({ session, place }: { session: Session; place: Place }): VNode {
+export function Seen({ session, place }: { session: Session; place: Place }): VNode {
   const round = session.rounds?.[place.round - 1];
   const call = round?.calls?.[place.call - 1];
   let body: ComponentChildren;

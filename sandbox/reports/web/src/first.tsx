@@ -5,19 +5,15 @@ import { useMemo, useState } from "preact/hooks";
 import { Dots, dotsLabel, Flow, LossBar } from "./charts";
 import type { Change, CodeLoss, Compared, Metric } from "./format";
 import { Below } from "./below";
-import { go, place as currentPlace } from "./nav";
+import { DecidedNote, Parts } from "./decided";
+import { filterBy } from "./filter";
 import { Code, Panel } from "./parts";
 import type { Place } from "./place";
-import { hasWord, toggled } from "./query";
+import { hasWord } from "./query";
 import { Questions } from "./questions";
 import type { Run, Runs } from "./runs";
 import { Text } from "./text";
 import { mark, METRICS, NOTHING, plural, points, range, rate, signed, spaced } from "./words";
-
-export const filterBy = (word: string): void => {
-  const { q } = currentPlace();
-  go({ q: toggled(q, word) });
-};
 
 export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place }): VNode {
   const { summary, headline } = run.shown;
@@ -33,8 +29,8 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
         {summary.sessions ? (
           <div class="grid g1">
             <Scores runs={runs} run={run} />
-            <Panel title={`What became of ${plural(summary.sessions, "question")}`} about="every denominator is one of these">
-              <Flow summary={summary} onFilter={filterBy} />
+            <Panel title={`What became of ${plural(summary.sessions, run.cited || summary.sessions === summary.samples ? "question" : "session")}`} about="every denominator is one of these">
+              <Flow summary={summary} decisions={run.shown.decisions} onFilter={filterBy} />
             </Panel>
           </div>
         ) : null}
@@ -42,14 +38,15 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
     ),
     [runs, run],
   );
-  const broke = useMemo(() => <Broke runs={runs} run={run} q={place.q} />, [runs, run, place.q]);
+  const broke = useMemo(() => (run.cited ? <Broke runs={runs} run={run} q={place.q} /> : <Parts run={run} />), [runs, run, place.q]);
+  const alone = run.cited ? !Object.keys(summary.format.codes).length : false;
   const below = useMemo(() => (summary.sessions ? <Below runs={runs} run={run} /> : null), [runs, run]);
   return (
     <main class="first" id="main">
       <div class="screen">
       {top}
       {summary.sessions ? (
-        <div class={`grid g2 ${Object.keys(summary.format.codes).length ? "" : "nothing-broke"}`}>
+        <div class={`grid g2 ${alone ? "nothing-broke" : run.cited ? "" : hasParts(run) ? "parts" : "no-parts"}`}>
           {broke}
           <Questions runs={runs} run={run} place={place} />
         </div>
@@ -59,6 +56,8 @@ export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place
     </main>
   );
 }
+
+const hasParts = (run: Run): boolean => Object.keys(run.shown.summary.by_task_type).length > 0 || run.shown.summary.by_label !== undefined;
 
 interface ScoreRow {
   key: string;
@@ -70,27 +69,36 @@ interface ScoreRow {
 }
 
 function scoreRows(runs: Runs): ScoreRow[] {
-  const rows: ScoreRow[] = METRICS.map(([key, name, about, depth]) => ({ key, name, about, depth, hollow: false, of: (run) => run.shown.summary.metrics[key] ?? null }));
-  rows.splice(4, 0, {
+  const cited: ScoreRow[] = METRICS.map(([key, name, about, depth]) => ({ key, name, about, depth, hollow: false, of: (run) => run.shown.summary.metrics[key] ?? null }));
+  cited.splice(4, 0, {
     key: "recovered",
     name: "Recovered F1",
     about: "shown, never scored",
     depth: 0,
     hollow: true,
     of: (run) => {
+      if (!run.cited) return null;
       const value = run.shown.summary.format.recovered_f1;
       return value === null ? null : { value, interval: run.shown.summary.format.recovered_f1_interval, n: run.shown.summary.metrics.citation_f1?.n ?? 0, excluded: run.shown.summary.metrics.citation_f1?.excluded ?? null, bounds: null, undecided: run.shown.summary.format.recovered_undecided };
     },
   });
-  return rows.filter((row) => runs.all.some((run) => row.of(run) !== null));
+  const named = new Map<string, ScoreRow>();
+  for (const { shown } of runs.all.filter((run) => !run.cited)) {
+    for (const { name, title, headline, higher_is_better } of shown.summary.measures) {
+      named.set(name, { key: name, name: title, about: higher_is_better ? "" : "lower is better", depth: headline ? 0 : 1, hollow: false, of: (run) => (run.cited ? null : (run.shown.summary.metrics[name] ?? null)) });
+    }
+  }
+  return [...cited, ...named.values()].filter((row) => runs.all.some((run) => row.of(run) !== null));
 }
 
 function Scores({ runs, run }: { runs: Runs; run: Run }): VNode {
   const many = runs.all.length > 1;
   const n = run.shown.summary.metrics.citation_f1?.n ?? 0;
+  const title = run.cited ? "Where the 100 points of citation F1 go" : "Scores";
+  const about = run.cited ? `mean over ${plural(n, "answer")}${many ? `, run ${run.shown.letter}` : ""}` : "0–100; figures that the benchmark is known by in bold";
   return (
-    <Panel title="Where the 100 points of citation F1 go" about={`mean over ${plural(n, "answer")}${many ? `, run ${run.shown.letter}` : ""}`}>
-      <LossBar summary={run.shown.summary} />
+    <Panel title={title} about={about}>
+      {run.cited ? <LossBar summary={run.shown.summary} /> : null}
       <table class="sc">
         <thead>
           <tr>
@@ -107,11 +115,11 @@ function Scores({ runs, run }: { runs: Runs; run: Run }): VNode {
           </tr>
         </thead>
         <tbody>
-          {scoreRows(runs).flatMap((row) => (many ? runs.all : [run]).map((each, i) => <Score key={`${row.key}${each.shown.letter}`} row={row} run={each} many={many} first={i === 0} changes={showsChanges(runs)} compared={runs.index.compared.find((each_) => each_.letter === each.shown.letter)} />))}
+          {scoreRows(runs).flatMap((row) => (many ? runs.all : [run]).filter((each) => row.of(each)).map((each, i) => <Score key={`${row.key}${each.shown.letter}`} row={row} run={each} many={many} first={i === 0} changes={showsChanges(runs)} compared={runs.index.compared.find((each_) => each_.letter === each.shown.letter)} />))}
         </tbody>
       </table>
       <p class="small mute note">
-        {denominator(run)} Consistency is agreement with the reference answer, not a truth check of every added claim.
+        {run.cited ? `${denominator(run)} Consistency is agreement with the reference answer, not a truth check of every added claim.` : <DecidedNote run={run} />}
         {[run.shown.summary.model, run.shown.summary.judge].includes("baseline") ? " The embedded baseline took part: these scores compare with nothing published." : ""}
       </p>
       {runs.index.compared.map((compared) => <Compare key={compared.letter} compared={compared} />)}

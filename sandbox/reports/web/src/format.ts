@@ -15,6 +15,24 @@ export interface Metric {
   undecided: number;
 }
 
+/** What people read of a figure; `headline`: one that the benchmark is known by. */
+export interface Measure {
+  name: string;
+  title: string;
+  short: string;
+  rate: boolean;
+  headline: boolean;
+  always: boolean;
+  higher_is_better: boolean;
+}
+
+/** The figures of one task type, or of one value of a label. */
+export interface Part {
+  samples: number;
+  outcomes: Record<string, number>;
+  metrics: Record<string, Metric>;
+}
+
 export interface CodeLoss {
   severity: string;
   answers: number;
@@ -35,7 +53,14 @@ export interface Summary {
   outcome_reasons: Record<string, Record<string, number>>;
   flags: Record<string, number>;
   metrics: Record<string, Metric>;
-  by_task_type: Record<string, { samples: number; outcomes: Record<string, number>; metrics: Record<string, Metric> }>;
+  measures: Measure[];
+  type_name: string;
+  by_task_type: Record<string, Part>;
+  by_label?: Record<string, Record<string, Part>>;
+  attempts?: { measure: string; sessions: number; by_passed: Record<string, number>; flips: number };
+  arms?: { difference: number | null; difference_interval: [number, number] | null; ratio: number | null; ratio_interval: [number, number | null] | null; origins: number };
+  thinking: number;
+  left_out?: Record<string, number>;
   format: {
     unparsable: number;
     no_sentence: number;
@@ -49,7 +74,7 @@ export interface Summary {
     recovered_f1_interval: [number, number] | null;
     codes: Record<string, CodeLoss>;
   };
-  judging: { verdicts: number; missing: Record<string, number>; retried: number; checked_pairs: number; contradictions: number };
+  judging: { verdicts: number; missing: Record<string, number>; retried: number; checked_pairs: number; contradictions: number; repeats: { asked: number; kinds: Record<string, { judgements: number; flipped: number; rate: number | null; missing: number }>; passed?: (number | null)[] } | null };
   tools: Record<string, { calls: number; failed: Record<string, number> }>;
   rounds: number;
   usage: { model: Usage; judge: Usage };
@@ -85,8 +110,18 @@ export type RowArray = [
   seconds: number,
   contradiction: number,
   urls: number[],
+  decided: [verdict: string | null, passed: boolean | null, cause: string, left_out: string, flipped: boolean, labels: Record<string, string>] | null,
   name: string,
 ];
+
+/** Sessions of the whole run by what one verdict made of them, and by its label. */
+export interface Decisions {
+  passed: number;
+  failed: number;
+  undecided: number;
+  left_out: Record<string, number>;
+  labels: Record<string, number>;
+}
 
 export interface CodePage {
   code: string;
@@ -104,6 +139,8 @@ export interface RunShown {
   compared: Record<string, unknown>;
   starts: unknown[];
   hosts: [host: string, calls: number, failed: Record<string, number>][];
+  /** null where citations are scored. */
+  decisions: Decisions | null;
   urls: string[];
   rows: RowArray[];
 }
@@ -155,6 +192,7 @@ export interface Round {
   finish?: string;
   forced?: boolean;
   calls?: Call[];
+  user?: TextRef;
 }
 
 export interface Piece {
@@ -183,6 +221,15 @@ export interface Verdict {
   attempts?: number;
   failure?: string;
   prompt?: string;
+  repeats?: { label?: string; reason?: string; failure?: string }[];
+}
+
+/** The one verdict of a session; none = there was no answer to judge. */
+export interface Criterion {
+  rubric: string;
+  text: string;
+  passing: string[];
+  verdict?: Verdict;
 }
 
 export interface Unit {
@@ -244,12 +291,25 @@ export interface Session {
   findings?: Finding[];
   not_checked?: string[];
   consistency?: Verdict;
+  criterion?: Criterion;
+  labels?: Record<string, string>;
+  history?: { role: string; text: TextRef }[];
   units?: Unit[];
   score?: { recall?: string; precision?: string; f1?: string; f1_bounds?: [string, string] };
   citation_counting: string;
   prompt_tokens?: number;
   completion_tokens?: number;
   seconds?: number;
+}
+
+/** What one verdict made of a session; `passed` null = no verdict, or left out of every figure. */
+export interface Decided {
+  verdict: string | null;
+  passed: boolean | null;
+  cause: string;
+  leftOut: string;
+  flipped: boolean;
+  labels: Record<string, string>;
 }
 
 /** A row with names instead of positions. */
@@ -271,6 +331,8 @@ export interface Row {
   seconds: number;
   contradiction: number;
   urls: number[];
+  /** null where citations are scored. */
+  decided: Decided | null;
   name: string;
 }
 
@@ -293,7 +355,8 @@ export function rowOf(a: RowArray): Row {
     seconds: a[14],
     contradiction: a[15],
     urls: a[16],
-    name: a[17],
+    decided: a[17] && { verdict: a[17][0], passed: a[17][1], cause: a[17][2], leftOut: a[17][3], flipped: a[17][4], labels: a[17][5] },
+    name: a[18],
   };
 }
 

@@ -4,7 +4,7 @@ import { sentencesOf } from "./answer";
 import type { Row } from "./format";
 import { go, NOWHERE, openQuestion, place as here } from "./nav";
 import { close, step } from "./question";
-import type { Run, Runs } from "./runs";
+import { otherOf, type Run, type Runs } from "./runs";
 import { session as load } from "./sessions";
 import { copyLink, toggleRawVerdicts, turn } from "./switches";
 
@@ -23,6 +23,9 @@ export const KEYS: [keys: string, does: string][] = [
   ["y", "copy the link to this place"],
   ["?", "this list"],
 ];
+
+/** Keys that mean something only where citations are scored. */
+export const CITED_KEYS = new Set(["[  ]", "1 – 9", "e", "r"]);
 
 export interface Scene {
   runs: Runs;
@@ -103,10 +106,11 @@ function inQuestion(event: KeyboardEvent, scene: Scene): boolean {
       go({ whole: !place.whole }, "replace");
       return true;
     case "r":
+      if (!scene.run.cited) return false;
       go({ ...NOWHERE, tab: place.tab === "recovered" ? "read" : "recovered" });
       return true;
     case "c":
-      if (scene.runs.all.length < 2) return false;
+      if (!otherOf(scene.runs, scene.run)) return false;
       go({ ...NOWHERE, tab: place.tab === "compare" ? "read" : "compare" });
       return true;
     case "x":

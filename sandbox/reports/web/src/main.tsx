@@ -4,7 +4,7 @@ import { render, type VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { First } from "./first";
 import { type Index, VERSION } from "./format";
-import { KEYS, onKey } from "./keys";
+import { CITED_KEYS, KEYS, onKey } from "./keys";
 import { go, onPlace, place as herePlace } from "./nav";
 import { Dialog, Key } from "./parts";
 import type { Place, Theme } from "./place";
@@ -50,7 +50,7 @@ function App({ runs }: { runs: Runs }): VNode {
           <p><button type="button" class="button" onClick={close}>show the questions</button></p>
         </main>
       )}
-      {on.help ? <Help onClose={() => turn({ help: false })} /> : null}
+      {on.help ? <Help cited={runs.all.some((each) => each.cited)} decided={runs.all.some((each) => !each.cited)} onClose={() => turn({ help: false })} /> : null}
     </div>
   );
 }
@@ -100,18 +100,31 @@ function Top({ runs, letter, place, copied }: { runs: Runs; letter: string; plac
   );
 }
 
-function Help({ onClose }: { onClose: () => void }): VNode {
+function Help({ cited, decided, onClose }: { cited: boolean; decided: boolean; onClose: () => void }): VNode {
   return (
     <Dialog title="Keys" onClose={onClose}>
-      <table class="keys"><tbody>{KEYS.map(([keys, does]) => <tr key={keys}><th scope="row">{keys.split("  ").map((each) => <Key key={each}>{each}</Key>)}</th><td>{does}</td></tr>)}</tbody></table>
+      <table class="keys"><tbody>{KEYS.filter(([keys]) => cited || !CITED_KEYS.has(keys)).map(([keys, does]) => <tr key={keys}><th scope="row">{keys.split("  ").map((each) => <Key key={each}>{each}</Key>)}</th><td>{does}</td></tr>)}</tbody></table>
       <h3>Words of the search</h3>
       <dl class="facts">
-        <dt>code:P05</dt><dd>answers in which a rule broke; -code:P05 turns it round</dd>
-        <dt>outcome: type: answer: flag:</dt><dd>a part of the value; “…” keeps spaces</dd>
-        <dt>is:unparsable is:readable</dt><dd>what the markup allowed</dd>
-        <dt>f1&lt;50 recovered&gt;=80</dt><dd>points; also recall, precision, loss, rounds, tokens, seconds</dd>
-        <dt>url:</dt><dd>address of a cited page</dd>
-        <dt>flip contradiction</dt><dd>where the judge disagrees with itself</dd>
+        {cited ? (
+          <>
+            <dt>code:P05</dt><dd>answers in which a rule broke; -code:P05 turns it round</dd>
+            <dt>outcome: type: answer: flag:</dt><dd>a part of the value; “…” keeps spaces</dd>
+            <dt>is:unparsable is:readable</dt><dd>what the markup allowed</dd>
+            <dt>f1&lt;50 recovered&gt;=80</dt><dd>points; also recall, precision, loss, rounds, tokens, seconds</dd>
+            <dt>url:</dt><dd>address of a cited page</dd>
+            <dt>flip contradiction</dt><dd>where the judge disagrees with itself</dd>
+          </>
+        ) : null}
+        {decided ? (
+          <>
+            <dt>verdict:no verdict:none</dt><dd>the label that the judge gave; -verdict:no turns it round</dd>
+            <dt>is:passed is:failed is:undecided</dt><dd>what the verdict means; -is:passed also has what got no answer</dd>
+            <dt>type: label: outcome: cause: flag:</dt><dd>a part of the value; label:technique=Repeat; cause:output_limit; “…” keeps spaces</dd>
+            <dt>flip is:judge_flip</dt><dd>passed sometimes and not always; a judge that was asked again and said otherwise</dd>
+            <dt>tokens&gt;1000</dt><dd>also rounds, seconds</dd>
+          </>
+        ) : null}
         <dt>text:…</dt><dd>Enter searches every text of every session</dd>
       </dl>
     </Dialog>

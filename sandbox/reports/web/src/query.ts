@@ -20,7 +20,7 @@ export interface Context {
 
 const WORD = /-?(?:[^\s"]*"[^"]*"?|\S+)/g;
 const COMPARE = /^(f1|recall|precision|recovered|loss|rounds|tokens|seconds)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)$/;
-const FIELD = /^(code|outcome|type|url|id|answer|flag|is|text|only):([^]+)$/;
+const FIELD = /^(code|outcome|type|url|id|answer|verdict|label|cause|flag|is|text|only):([^]+)$/;
 const ALONE = new Set(["flip", "contradiction", "moved", "differs"]);
 
 export const fold = (text: string): string => text.normalize("NFKC").toLowerCase();
@@ -45,13 +45,14 @@ export function matches(row: Row, query: Word[], context: Context): boolean {
   return query.every((w) => holds(row, w, context) !== w.negated);
 }
 
-/** Questions whose repeats were judged differently. */
+/** Questions whose repeats were judged differently; by one verdict: that passed sometimes and not always. */
 export function flips(rows: Row[]): Set<string> {
-  const first = new Map<string, string | null>();
+  const first = new Map<string, string | boolean | null>();
   const found = new Set<string>();
   for (const row of rows) {
-    if (!first.has(row.id)) first.set(row.id, row.answer);
-    else if (first.get(row.id) !== row.answer) found.add(row.id);
+    const end = row.decided ? row.decided.passed === true : row.answer;
+    if (!first.has(row.id)) first.set(row.id, end);
+    else if (first.get(row.id) !== end) found.add(row.id);
   }
   return found;
 }
@@ -76,6 +77,12 @@ function holds(row: Row, w: Word, context: Context): boolean {
       return fold(row.id).includes(w.value);
     case "answer":
       return (row.answer || "none").startsWith(w.value);
+    case "verdict":
+      return row.decided !== null && fold(row.decided.verdict || "none").startsWith(w.value);
+    case "label":
+      return row.decided !== null && Object.entries(row.decided.labels).some(([name, value]) => fold(w.value.includes("=") ? `${name}=${value}` : value).includes(w.value));
+    case "cause":
+      return row.decided !== null && fold(row.decided.cause).includes(w.value.replaceAll(" ", "_"));
     case "flag":
       return row.flags.some((flag) => flag.includes(w.value.replaceAll(" ", "_")));
     case "is":
@@ -97,6 +104,14 @@ function is(row: Row, what: string, context: Context): boolean {
       return unparsable(row);
     case "readable":
       return (row.outcome === "answered" || row.outcome === "judge_error") && !unparsable(row);
+    case "passed":
+      return row.decided?.passed === true;
+    case "failed":
+      return row.decided?.passed === false && row.decided.verdict !== null;
+    case "undecided":
+      return row.decided?.passed === null && !row.decided.leftOut;
+    case "judge_flip":
+      return row.decided?.flipped === true;
     case "flip":
       return context.flips.has(row.id);
     case "contradiction":
@@ -120,6 +135,7 @@ export function figure(row: Row, name: string): number | null {
     case "recovered":
       return row.recovered;
     case "loss":
+      if (row.decided) return row.decided.leftOut ? null : row.decided.passed ? 0 : 100;
       return row.f1 === null ? null : Math.round((100 - row.f1) * 100) / 100;
     case "rounds":
       return row.rounds;
@@ -162,7 +178,7 @@ export const hasWord = (query: string, written: string): boolean => asWritten(qu
 export const asWord = (field: string, value: string): string => `${field}:${/\s/.test(value) ? `"${value.replaceAll('"', "")}"` : value}`;
 
 /** Rows in the order of `sort` ("-loss": largest first). What has no figure stands last either way. */
-export function sorted(rows: Row[], sort: string, delta: (row: Row) => number | null): Row[] {
+export function sorted(rows: Row[], sort: string, delta: (row: Row) => number | null, passed: (id: string) => number = () => 0): Row[] {
   const down = sort.startsWith("-");
   const by = sort.replace(/^-/, "");
   const value = (row: Row): number | string | null => {
@@ -171,6 +187,14 @@ export function sorted(rows: Row[], sort: string, delta: (row: Row) => number | 
         return row.question;
       case "answer":
         return row.answer ?? "";
+      case "type":
+        return row.taskType ?? "";
+      case "labels":
+        return Object.values(row.decided?.labels ?? {}).join(" · ");
+      case "outcome":
+        return `${row.outcome} ${row.decided?.cause ?? ""}`;
+      case "passed":
+        return passed(row.id);
       case "codes":
         return row.codes.reduce((sum, [, points]) => sum + (points ?? 0), 0) + row.codes.length / 1000;
       case "gap":

@@ -3,6 +3,8 @@
 import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Answer, sentencesOf } from "./answer";
+import { Sign } from "./decided";
+import { Decided, DecidedSide, DecidedTabs, SessionColumn } from "./dialogue";
 import { Evidence, RawVerdict, ToggleRaw } from "./evidence";
 import type { Row, Session } from "./format";
 import { go, NOWHERE, openQuestion } from "./nav";
@@ -11,7 +13,7 @@ import type { Place, Tab } from "./place";
 import { key } from "./query";
 import { Raw } from "./raw";
 import { Rounds } from "./rounds";
-import type { Run, Runs } from "./runs";
+import { otherOf, type Run, type Runs } from "./runs";
 import { session as load } from "./sessions";
 import { Text } from "./text";
 import { answerSign, mark, OUTCOMES, plural, points, spaced, supportSign } from "./words";
@@ -48,7 +50,21 @@ export function Question({ runs, run, row, place, rows, showRaw }: { runs: Runs;
         <main class="alone" id="main"><p class="none">{loaded.why}</p><p><button type="button" class="button" onClick={close}>back to the questions</button></p></main>
       ) : null}
       {loaded.state === "loading" ? <main class="alone" id="main"><p class="mute" role="status">loading {row.id} …</p></main> : null}
-      {session ? <Columns runs={runs} run={run} row={row} session={session} place={place} showRaw={showRaw} heading={heading} /> : null}
+      {session?.criterion && row.decided ? (
+        <main class="q3 one" id="main">
+          <SessionColumn session={session} place={place} open={matchMedia(WIDE).matches} />
+          <Decided
+            run={run}
+            row={row}
+            session={session}
+            place={place}
+            showRaw={showRaw}
+            heading={heading}
+            tabs={<DecidedTabs many={otherOf(runs, run) !== undefined} letters={alike(runs, run).map((each) => each.shown.letter).join(" | ")} place={place} />}
+            compared={place.tab === "compare" && otherOf(runs, run) ? <Compare runs={runs} run={run} row={row} place={place} /> : null}
+          />
+        </main>
+      ) : session ? <Columns runs={runs} run={run} row={row} session={session} place={place} showRaw={showRaw} heading={heading} /> : null}
     </>
   );
 }
@@ -74,13 +90,13 @@ function Bar({ run, row, rows, place }: { run: Run; row: Row; rows: Row[]; place
         <button type="button" class="button" title="next question" disabled={at < 0 || at + 1 >= rows.length} onClick={() => step(rows, row, 1)}><Key>j</Key> ›</button>
       </span>
       <span class="grow" />
-      <span class="q-scores">
+      {row.decided ? <span class="q-scores">{run.attempts.get(row.id)!.n > 1 ? <span class="small mute">passed {run.attempts.get(row.id)!.passed} of {run.attempts.get(row.id)!.n}</span> : null}<Sign row={row} /></span> : <span class="q-scores">
         <span class="small mute hide-narrow">recall {points(row.recall)} · precision {points(row.precision)}</span>
         <span class="small mute">F1</span> <b class="big full">{row.f1 === null ? "left out" : points(row.f1)}</b>
         {row.recovered !== null && row.recovered !== row.f1 ? <><span class="mute"> → </span><span class="small mute">recovered</span> <b class="big part">{points(row.recovered)}</b></> : null}
         <span class="sep" />
         {row.answer || row.outcome === "answered" ? <Glyph sign={answerSign(row.answer)} /> : <span class="sign none">✕ {OUTCOMES[row.outcome]}</span>}
-      </span>
+      </span>}
       <span class="run-letter small mute">{run.shown.letter}</span>
     </header>
   );
@@ -110,8 +126,8 @@ function Columns({ runs, run, row, session, place: given, showRaw, heading }: { 
         ) : null}
         {session.reference === undefined ? null : <div class="ref"><b class="small">reference</b> <Text>{session.reference}</Text></div>}
         <Consistency session={session} showRaw={showRaw} judge={run.shown.summary.judge} />
-        <Tabs runs={runs} session={session} place={place} />
-        {place.tab === "compare" ? <Compare runs={runs} row={row} place={place} /> : <Answer runs={runs} session={session} place={place} />}
+        <Tabs runs={runs} run={run} session={session} place={place} />
+        {place.tab === "compare" ? <Compare runs={runs} run={run} row={row} place={place} /> : <Answer runs={runs} session={session} place={place} />}
         {place.tab === "compare" ? null : raw}
       </div>
       <aside class={`col evidence-col ${sheet ? "open" : ""}`} aria-label="Evidence" tabIndex={0}>
@@ -152,8 +168,8 @@ function Consistency({ session, showRaw, judge }: { session: Session; showRaw: b
   );
 }
 
-function Tabs({ runs, session, place }: { runs: Runs; session: Session; place: Place }): VNode {
-  const many = runs.all.length > 1;
+function Tabs({ runs, run, session, place }: { runs: Runs; run: Run; session: Session; place: Place }): VNode {
+  const many = otherOf(runs, run) !== undefined;
   const tab = (name: Tab, words: string, letter: string) => (
     <button type="button" role="tab" id={`tab-${name}`} aria-selected={place.tab === name} class="tab" onClick={() => go({ ...NOWHERE, tab: name })}>
       {words} <Key>{letter}</Key>
@@ -164,7 +180,7 @@ function Tabs({ runs, session, place }: { runs: Runs; session: Session; place: P
       <div role="tablist" aria-label="Readings" class="tablist">
         {tab("read", "Answer as read", "x")}
         {session.recovered ? tab("recovered", "Recovered", "r") : null}
-        {many ? tab("compare", `Compare ${runs.all.map((run) => run.shown.letter).join(" | ")}`, "c") : null}
+        {many ? tab("compare", `Compare ${alike(runs, run).map((each) => each.shown.letter).join(" | ")}`, "c") : null}
       </div>
       <span class="grow" />
       <span class="small mute legend-line">
@@ -177,11 +193,14 @@ function Tabs({ runs, session, place }: { runs: Runs; session: Session; place: P
   );
 }
 
-function Compare({ runs, row, place }: { runs: Runs; row: Row; place: Place }): VNode {
+/** The runs that can stand beside `run`: those judged in the same way. */
+const alike = (runs: Runs, run: Run): Run[] => runs.all.filter((each) => each.cited === run.cited);
+
+function Compare({ runs, run, row, place }: { runs: Runs; run: Run; row: Row; place: Place }): VNode {
   return (
     <div class="side-by-side">
-      {runs.all.map((run) => (
-        <Side key={run.shown.letter} runs={runs} run={run} row={run.byKey.get(key(row))} place={place} />
+      {alike(runs, run).map((each) => (
+        <Side key={each.shown.letter} runs={runs} run={each} row={each.byKey.get(key(row))} place={place} />
       ))}
     </div>
   );
@@ -198,9 +217,10 @@ function Side({ runs, run, row, place }: { runs: Runs; run: Run; row: Row | unde
         </button>
       </h3>
       {!row ? <p class="mute">not in {run.shown.letter}</p> : null}
-      {row ? <p class="small"><Glyph sign={answerSign(row.answer)} /> · F1 {points(row.f1)} · {plural(row.rounds, "round")}{row.outcome === "answered" ? "" : ` · ${OUTCOMES[row.outcome]}`}</p> : null}
+      {row?.decided ? loaded.state === "there" ? <DecidedSide row={row} session={loaded.session} /> : null : null}
+      {row && !row.decided ? <p class="small"><Glyph sign={answerSign(row.answer)} /> · F1 {points(row.f1)} · {plural(row.rounds, "round")}{row.outcome === "answered" ? "" : ` · ${OUTCOMES[row.outcome]}`}</p> : null}
       {row && loaded.state === "missing" ? <p class="none">{loaded.why}</p> : null}
-      {row && loaded.state === "there" ? (
+      {row && !row.decided && loaded.state === "there" ? (
         focused ? <Answer runs={runs} session={loaded.session} place={{ ...place, tab: "read" }} /> : <Plain session={loaded.session} />
       ) : null}
     </section>

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Dumbbell } from "./charts";
+import { DecidedHead, DecidedLine } from "./decided";
 import { type Row, unparsable } from "./format";
 import { go, hashOf, NOWHERE, openQuestion } from "./nav";
 import { Code, Glyph, Key, Panel, save } from "./parts";
@@ -34,6 +35,7 @@ export function filtered(runs: Runs, run: Run, place: Pick<Place, "q" | "sort">,
     run.rows.filter((row) => matches(row, query, context)),
     place.sort,
     deltaTo(otherOf(runs, run)),
+    (id) => run.attempts.get(id)?.passed ?? 0,
   );
 }
 
@@ -56,12 +58,10 @@ export function Questions({ runs, run, place }: { runs: Runs; run: Run; place: P
     >
       <Chips runs={runs} run={run} q={place.q} />
       <div class="scroll" tabIndex={0} role="region" aria-label="rows">
-        <table class="qt pick">
-          <Head runs={runs} run={run} sort={place.sort} />
+        <table class={`qt pick ${run.cited ? "" : "decided"}`}>
+          {run.cited ? <Head runs={runs} run={run} sort={place.sort} /> : <DecidedHead run={run} sort={place.sort} />}
           <tbody>
-            {shown.map((row) => (
-              <Line key={row.name} runs={runs} run={run} row={row} />
-            ))}
+            {shown.map((row) => (row.decided ? <DecidedLine key={row.name} runs={runs} run={run} row={row} /> : <Line key={row.name} runs={runs} run={run} row={row} />))}
           </tbody>
         </table>
         {rows.length === 0 ? (
@@ -220,7 +220,7 @@ function Search({ runs, run, q, onSearched }: { runs: Runs; run: Run; q: string;
         type="search"
         value={q}
         aria-label="Filter the questions"
-        placeholder="id, words, url:, code:, f1<50, rounds>20, text:"
+        placeholder={run.cited ? "id, words, url:, code:, f1<50, rounds>20, text:" : "id, words, verdict:, type:, label:, cause:, text:"}
         autoComplete="off"
         spellcheck={false}
         onInput={(event) => go({ q: event.currentTarget.value }, "replace")}
@@ -238,7 +238,7 @@ async function searchAll(run: Run, value: string, folder: string | null, onProgr
   for (const [i, row] of run.rows.entries()) {
     try {
       const session = await read(row.name, folder);
-      const own = [session.question, session.reference ?? "", ...session.texts, ...(session.pages ?? []).flatMap((page) => [page.title, page.url])];
+      const own = [session.question, session.reference ?? "", session.criterion?.text ?? "", session.criterion?.verdict?.reason ?? "", ...session.texts, ...(session.pages ?? []).flatMap((page) => [page.title, page.url])];
       if (own.some((text) => fold(text).includes(value))) hits.add(row.name);
     } catch (error) {
       if (!(error instanceof Missing)) throw error;
@@ -268,13 +268,14 @@ function Chips({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
         </button>
       ))}
       {q ? <button type="button" class="chip" onClick={() => go({ q: "" })}>all</button> : null}
-      <Pick name="outcome" options={[...outcomes, "unparsable"].map((value) => ({ word: value === "unparsable" ? "is:unparsable" : `outcome:${value}`, label: spaced(value) }))} q={q} />
-      <Pick name="answer" options={answers.map((value) => ({ word: `answer:${value}`, label: value }))} q={q} />
-      {types.length > 1 ? <Pick name="type" options={types.map((value) => ({ word: asWord("type", value), label: value }))} q={q} /> : null}
+      <Pick name="outcome" options={[...outcomes, ...(run.cited ? ["unparsable"] : [])].map((value) => ({ word: value === "unparsable" ? "is:unparsable" : `outcome:${value}`, label: spaced(value) }))} q={q} />
+      {run.cited ? <Pick name="answer" options={answers.map((value) => ({ word: `answer:${value}`, label: value }))} q={q} /> : <Pick name="verdict" options={verdictWords(run)} q={q} />}
+      {types.length > 1 ? <Pick name={run.cited ? "type" : run.shown.summary.type_name} options={types.map((value) => ({ word: asWord("type", value), label: value }))} q={q} /> : null}
+      {Object.entries(run.shown.summary.by_label ?? {}).map(([name, values]) => <Pick key={name} name={spaced(name)} options={Object.keys(values).map((value) => ({ word: asWord("label", `${name}=${value}`), label: value }))} q={q} />)}
       {codes.length ? <Pick name="code" options={codes.map((value) => ({ word: `code:${value}`, label: `${value} ${runs.names.get(value)?.title ?? ""}` }))} q={q} /> : null}
       {other
         ? [
-            ["moved", "moved most"],
+            ["moved", run.cited ? "moved most" : "moved"],
             [`only:${run.shown.letter}`, `only ${run.shown.letter} right`],
             [`only:${other.shown.letter}`, `only ${other.shown.letter} right`],
             ["differs", "outcome differs"],
@@ -286,6 +287,15 @@ function Chips({ runs, run, q }: { runs: Runs; run: Run; q: string }): VNode {
         : null}
     </div>
   );
+}
+
+/** What one verdict can be, and what it can mean. */
+function verdictWords(run: Run): { word: string; label: string }[] {
+  const labels = [...new Set(run.rows.map((row) => row.decided?.verdict ?? "none"))].sort();
+  return [
+    ...(["passed", "failed", "undecided"] as const).map((what) => ({ word: `is:${what}`, label: what })),
+    ...labels.map((label) => ({ word: asWord("verdict", label), label: label === "none" ? "no verdict" : label })),
+  ];
 }
 
 function Pick({ name, options, q }: { name: string; options: { word: string; label: string }[]; q: string }): VNode {
@@ -305,7 +315,13 @@ function Pick({ name, options, q }: { name: string; options: { word: string; lab
 
 const FIELDS = ["id", "repeat", "question", "taskType", "outcome", "flags", "answer", "f1", "recall", "precision", "recovered", "codes", "rounds", "tokens", "seconds"] as const;
 
+const DECIDED_FIELDS = ["id", "repeat", "question", "taskType", "outcome", "cause", "flags", "verdict", "passed", "leftOut", "rounds", "tokens", "seconds"] as const;
+type DecidedRecord = Record<(typeof DECIDED_FIELDS)[number], unknown> & { labels: Record<string, string> };
+
+const decidedRecord = (row: Row): DecidedRecord => ({ ...row, ...row.decided! });
+
 export function json(rows: Row[], run: Run): string {
+  if (!run.cited) return `${JSON.stringify(rows.map(decidedRecord).map((row) => ({ ...Object.fromEntries(DECIDED_FIELDS.map((name) => [name, row[name]])), labels: row.labels })), null, 1)}\n`;
   const out = rows.map((row) => ({ ...Object.fromEntries(FIELDS.map((name) => [name, row[name]])), codes: row.codes.map(([code, lost]) => ({ code, points: lost })), urls: row.urls.map((i) => run.shown.urls[i]) }));
   return `${JSON.stringify(out, null, 1)}\n`;
 }
@@ -317,6 +333,11 @@ export function csv(rows: Row[], run: Run): string {
     const safe = /^[=+\-@\t\r]/.test(text) && typeof value === "string" ? `'${text}` : text;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
+  if (!run.cited) {
+    const names = Object.keys(run.shown.summary.by_label ?? {});
+    const table = rows.map(decidedRecord).map((row) => [...DECIDED_FIELDS.map((name) => (name === "flags" ? (row.flags as string[]).join(" ") : row[name])), ...names.map((name) => row.labels[name])].map(cell).join(","));
+    return `\ufeff${[[...DECIDED_FIELDS, ...names.map((name) => cell(`label_${name}`))].join(","), ...table].join("\r\n")}\r\n`;
+  }
   const lines = rows.map((row) =>
     [...FIELDS.map((name) => (name === "flags" ? row.flags.join(" ") : name === "codes" ? row.codes.map(([code]) => code).join(" ") : row[name])), row.urls.map((i) => run.shown.urls[i]).join(" ")].map(cell).join(","),
   );

@@ -27,7 +27,7 @@ export function Rounds({ session, place, cited }: { session: Session; place: Pla
         Session <span class="mute">{plural(rounds.length, "round")} · {short((session.prompt_tokens ?? 0) + (session.completion_tokens ?? 0))} tok</span>
       </h2>
       <p class="small mute">
-        {session.seconds ? `${duration(session.seconds)} · ` : ""}{plural(numbered, "page")} got a number
+        {session.seconds ? `${duration(session.seconds)}${session.criterion && !numbered ? "" : " · "}` : ""}{session.criterion && !numbered ? "" : `${plural(numbered, "page")} got a number`}
       </p>
       <ol class="rounds">
         {rounds.map((round, i) => (
@@ -47,6 +47,7 @@ function RoundItem({ session, round, number, last, place, cited }: { session: Se
     <li class="round" id={`round-${number}`}>
       <span class="no" aria-hidden="true">{number}</span>
       <div class="calls">
+        {round.user ? <p class="asked small" title={plain(textOf(session, round.user))}><span class="mute">user</span> <Text>{textOf(session, round.user).slice(0, 80)}</Text></p> : null}
         {round.reasoning || (round.content && calls.length) ? (
           <button type="button" class={`call thought ${place.round === number && place.call === 0 ? "on" : ""}`} onClick={() => select(0)}>
             <span class="small mute">thought, {count((round.reasoning ? round.reasoning[2] : 0) + (calls.length && round.content ? round.content[2] : 0))} characters</span>
@@ -57,7 +58,7 @@ function RoundItem({ session, round, number, last, place, cited }: { session: Se
         ))}
         {calls.length === 0 ? (
           <button type="button" class={`call final ${place.round === number && place.call === 0 && !round.reasoning ? "on" : ""}`} onClick={() => (round.content ? document.getElementById("raw")?.scrollIntoView({ block: "start" }) : select(0))}>
-            <span class="about">{last ? (round.content ? "final answer" : "no answer") : "message"}</span>
+            <span class="about">{last && !(session.criterion && session.answer === undefined && round.content) ? (round.content ? "final answer" : "no answer") : session.criterion ? "reply" : "message"}</span>
             <span class={`small ${round.content ? "mute" : "none"}`}>
               {round.finish ?? "no finish reason"}{round.content ? ` · ${count(round.content[2])} characters` : " · empty"}{round.forced ? " · asked for, tools off" : ""}
             </span>

@@ -8,6 +8,10 @@ export interface Run {
   shown: RunShown;
   rows: Row[];
   byKey: Map<string, Row>;
+  /** Whether citations are scored; else one verdict decides about each session. */
+  cited: boolean;
+  /** By question: how many of its sessions in this page passed, and how many there are. */
+  attempts: Map<string, { passed: number; n: number }>;
 }
 
 export interface Runs {
@@ -19,26 +23,43 @@ export interface Runs {
 export function open(index: Index): Runs {
   const all = index.runs.map((shown, place) => {
     const rows = shown.rows.map(rowOf);
-    return { place, shown, rows, byKey: new Map(rows.map((row) => [key(row), row])) };
+    return { place, shown, rows, byKey: new Map(rows.map((row) => [key(row), row])), cited: shown.decisions === null, attempts: attemptsOf(rows) };
   });
   return { index, all, names: new Map(index.codes.map((page) => [page.code, page])) };
 }
 
 export const runNamed = (runs: Runs, letter: string): Run | undefined => runs.all.find((run) => run.shown.letter === letter);
 
-const RIGHT = "consistent";
+function attemptsOf(rows: Row[]): Map<string, { passed: number; n: number }> {
+  const found = new Map<string, { passed: number; n: number }>();
+  for (const row of rows) {
+    if (!row.decided) continue;
+    const one = found.get(row.id) ?? { passed: 0, n: 0 };
+    found.set(row.id, { passed: one.passed + Number(row.decided.passed === true), n: one.n + 1 });
+  }
+  return found;
+}
+
+const isRight = (row: Row | undefined): boolean => (row?.decided ? row.decided.passed === true : row?.answer === "consistent");
+
+/** What a row is worth in points: citation F1, or 100 for an answer that passed. */
+const worth = (row: Row | undefined): number | null => {
+  if (!row?.decided) return row?.f1 ?? null;
+  return row.decided.leftOut ? null : row.decided.passed ? 100 : 0;
+};
 const MOVED = 20;
 
-/** F1 in the other run minus F1 of the row, in points. */
+/** What the question is worth in the other run minus what it is here, in points. */
 export function deltaTo(other: Run | undefined): (row: Row) => number | null {
   return (row) => {
-    const there = other?.byKey.get(key(row));
-    return there?.f1 === undefined || there.f1 === null || row.f1 === null ? null : Math.round((there.f1 - row.f1) * 100) / 100;
+    const there = worth(other?.byKey.get(key(row)));
+    const here = worth(row);
+    return there === null || here === null ? null : Math.round((there - here) * 100) / 100;
   };
 }
 
-/** The run that `run` is held against: the first other one. */
-export const otherOf = (runs: Runs, run: Run): Run | undefined => runs.all.find((other) => other !== run);
+/** The run that `run` is held against: the first other one of its kind. */
+export const otherOf = (runs: Runs, run: Run): Run | undefined => runs.all.find((other) => other !== run && other.cited === run.cited);
 
 export function contextOf(runs: Runs, run: Run, found: Map<string, Set<string>>): Context {
   const across = new Map<string, Set<string>>();
@@ -56,8 +77,7 @@ export function contextOf(runs: Runs, run: Run, found: Map<string, Set<string>>)
       new Set(
         run.rows
           .filter((row) => {
-            const mine = here.byKey.get(key(row));
-            return mine?.answer === RIGHT && runs.all.every((each) => each === here || each.byKey.get(key(row))?.answer !== RIGHT);
+            return isRight(here.byKey.get(key(row))) && runs.all.every((each) => each === here || !isRight(each.byKey.get(key(row))));
           })
           .map(key),
       );

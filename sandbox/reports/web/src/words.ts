@@ -1,5 +1,7 @@
 // How figures and labels are written.
 
+import type { Row } from "./format";
+
 export const NOTHING = "–";
 
 /** Points with one decimal, rounded as Python does (half to even), so that page, terminal and files agree. */
@@ -91,6 +93,14 @@ export function answerSign(label: string | null): Sign {
     default:
       return { glyph: "?", tone: "unk", word: "not judged" };
   }
+}
+
+/** How a session went by its one verdict: the label, or what came instead of an answer. */
+export function decidedSign(row: Row): Sign {
+  const { verdict, passed } = row.decided!;
+  const word = verdict ?? (row.outcome === "answered" || row.outcome === "judge_error" ? "no verdict" : OUTCOMES[row.outcome]!.split(" ").at(-1)!);
+  if (passed === null) return { glyph: row.decided!.leftOut ? NOTHING : "?", tone: "unk", word };
+  return passed ? { glyph: "✓", tone: "full", word } : { glyph: "✕", tone: "none", word };
 }
 
 export const MARKS = ["●", "◆", "▲", "■", "▼", "★"];
