@@ -132,7 +132,8 @@ def _holds(row: Row, word: Word, context: Context) -> bool:
 def _decided(decided: Decided, word: Word) -> bool:
     match word.field:
         case "verdict":
-            return fold(decided.verdict or "none").startswith(word.value)
+            # Not the beginning of one: `no` would have what has none.
+            return fold(decided.verdict or "none") == word.value
         case "label":
             named = "=" in word.value
             return any(

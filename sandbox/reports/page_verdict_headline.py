@@ -58,10 +58,10 @@ def _worst(summary: Summary) -> str:
     several = sum(one.headline for one in summary.measures) > 1
     for measure in ranked:
         values = dict(_values(parts, measure))
-        if len(values) < 2 or len(set(values.values())) < 2:
+        if len({percent(value) for value in values.values()}) < 2:
             continue
         end = min(values.values()) if measure.higher_is_better else max(values.values())
-        names = [name for name, value in values.items() if value == end]
+        names = [name for name, value in values.items() if percent(value) == percent(end)]
         more = len(names) - NAMED_TYPES
         told = f"{', '.join(names[:NAMED_TYPES])} and {more} more" if more > 0 else " and ".join(names)
         word = "weakest" if measure.higher_is_better else "highest"

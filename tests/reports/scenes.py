@@ -225,7 +225,7 @@ def written_run(folder: Path, records: Sequence[Record], model: str = "m", total
         run.begin(as_toml(settings), provenance(facts, "2026-11-30T00:00:00+00:00", ("run", "x"), {}))
         if total is not None:
             asked = (Sample(f"q{n}", "問い", Script(("問い",)), Gold(None)) for n in range(total))
-            run.write(SAMPLES, as_lines(asked))
+            run.write_lines(SAMPLES, as_lines(asked))
         for record in records:
             run.append(record)
     return folder

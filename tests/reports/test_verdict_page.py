@@ -163,7 +163,7 @@ def ids(page: Page) -> list[str]:
 def test_every_column_sorts_and_a_part_filters(browser: Chromium, decided_page: Path) -> None:
     page = browser.open(decided_page)
     heads = page.run("[...document.querySelectorAll('.qt th')].map(h => h.textContent.trim())")
-    assert heads == ["id", "question", "verdict ▾", "axis", "labels", "passed", "outcome", "tokens"]
+    assert heads == ["id", "question", "verdict ▾", "axis", "needs knowledge", "passed", "outcome", "tokens"]
     first = {}
     for place in range(1, len(heads) + 1):
         page.click(f".qt th:nth-child({place}) button")
@@ -173,7 +173,7 @@ def test_every_column_sorts_and_a_part_filters(browser: Chromium, decided_page: 
         "question": ["#sort=question", "mc-01"],
         "verdict ▾": ["", "mc-02"],
         "axis": ["#sort=type", "mc-01"],
-        "labels": ["#sort=labels", "mc-01"],
+        "needs knowledge": ["#sort=labels", "mc-01"],
         "passed": ["#sort=passed", "mc-02"],
         "outcome": ["#sort=outcome", "mc-01"],
         "tokens": ["#sort=-tokens", "mc-08"],

@@ -114,7 +114,7 @@ def test_a_row_says_what_the_benchmark_makes_of_the_verdict() -> None:
     ("query", "holds"),
     [
         ("verdict:no", True),
-        ("verdict:ye", False),
+        ("verdict:n", False),
         ("-verdict:no", False),
         ("type:指示", True),
         ("label:needs_knowledge=YES", True),
@@ -139,6 +139,7 @@ def test_what_has_no_answer_is_found_by_its_cause_and_has_not_failed_by_a_verdic
     silent = row(silent_record(1, "output_limit: cut"))
     holds = [matches(silent, words(query), Context(())) for query in ("cause:output", "is:failed", "verdict:none")]
     assert holds == [True, False, True]
+    assert not matches(silent, words("verdict:no"), Context(()))
     apart = row(silent_record(1, "api_refusal: no"), HARM)
     assert [matches(apart, words(query), Context(())) for query in ("loss>=0", "is:undecided")] == [False, False]
 

@@ -105,7 +105,7 @@ def decided_run(folder: Path, records: Sequence[Record] | None = None, model: st
     facts = {"benchmark": {"name": "multichallenge"}, "data": {"rows": len(samples)}, "model": {"name": model}}
     with RunFolder(folder) as run:
         run.begin(as_toml(settings), provenance(facts, "2026-11-30T00:00:00+00:00", ("run", "x"), {}))
-        run.write(SAMPLES, as_lines(samples))
+        run.write_lines(SAMPLES, as_lines(samples))
         for record in records:
             run.append(record)
     return folder

@@ -15,14 +15,15 @@ import { count, decidedSign, NOTHING, OUTCOMES, plural, points, range, rate, sho
 type Column = [key: string, name: string, cls: string];
 
 /** Only columns that say something of this run. */
-function columns(run: Run): Column[] {
+function columns(run: Run, beside: boolean): Column[] {
   const { summary } = run.shown;
+  const labels = Object.keys(summary.by_label ?? {});
   return [
     ["id", "id", "id-head"],
     ["question", "question", ""],
-    ["loss", "verdict", "verdict-head"],
+    ["loss", "verdict", `verdict-head ${beside ? "beside" : ""}`],
     ...(hasTypes(run) ? [["type", summary.type_name, "type-head"] satisfies Column] : []),
-    ...(summary.by_label ? [["labels", "labels", "labels-head"] satisfies Column] : []),
+    ...(labels.length ? [["labels", labels.length > 1 ? "labels" : spaced(labels[0]!), "labels-head"] satisfies Column] : []),
     ...(isRepeated(run) ? [["passed", "passed", "r passed-head"] satisfies Column] : []),
     ["outcome", "outcome", "outcome-head"],
     ["tokens", "tokens", "r tokens-head"],
@@ -33,11 +34,11 @@ const hasTypes = (run: Run): boolean => Object.keys(run.shown.summary.by_task_ty
 const isRepeated = (run: Run): boolean => run.shown.summary.sessions > run.shown.summary.samples;
 const UP_FIRST = new Set(["id", "question", "type", "labels", "outcome", "passed"]);
 
-export function DecidedHead({ run, sort }: { run: Run; sort: string }): VNode {
+export function DecidedHead({ runs, run, sort }: { runs: Runs; run: Run; sort: string }): VNode {
   return (
     <thead>
       <tr>
-        {columns(run).map(([name, label, cls]) => {
+        {columns(run, otherOf(runs, run) !== undefined).map(([name, label, cls]) => {
           const down = sort === `-${name}`;
           const up = sort === name;
           return (
@@ -75,7 +76,7 @@ export function DecidedLine({ runs, run, row }: { runs: Runs; run: Run; row: Row
           </a>
         </td>
         <td class="q" title={plain(row.question)}><bdi lang={langOf(row.question)}>{visible(row.question)}</bdi></td>
-        <td class="answer">{other ? <><span class="small mute">{run.shown.letter}</span><Sign row={row} /> <span class="small mute">{there ? other.shown.letter : ""}</span>{there ? <Sign row={there} /> : <span class="mute small">not in {other.shown.letter}</span>}</> : <Sign row={row} />}</td>
+        <td class="answer">{other ? <><span class="small mute">{run.shown.letter}</span><Sign row={row} word={row.decided!.verdict !== null} /> <span class="small mute">{there ? other.shown.letter : ""}</span>{there ? <Sign row={there} word={there.decided!.verdict !== null} /> : <span class="mute small">not in {other.shown.letter}</span>}</> : <Sign row={row} />}</td>
         {hasTypes(run) ? <td class="type small" title={plain(row.taskType ?? "")}><Text>{row.taskType ?? ""}</Text></td> : null}
         {run.shown.summary.by_label ? <td class="labels small" title={plain(labels)}><Text>{labels}</Text></td> : null}
         {isRepeated(run) ? <td class="r num passed">{attempts ? `${attempts.passed} of ${attempts.n}` : ""}</td> : null}
@@ -92,10 +93,10 @@ const outcomeWords = (row: Row): string => {
 };
 
 /** The sign with its label; `passes` or `does not pass` for those who do not see it. */
-export function Sign({ row }: { row: Row }): VNode {
+export function Sign({ row, word = true }: { row: Row; word?: boolean }): VNode {
   const sign = decidedSign(row);
   const { passed } = row.decided!;
-  return <span title={passed === null ? "does not say" : passed ? "passes" : "does not pass"}><Glyph sign={sign} /></span>;
+  return <span title={passed === null ? "does not say" : passed ? "passes" : "does not pass"}><Glyph sign={sign} word={word} /></span>;
 }
 
 const MOST_COLUMNS = 3;
@@ -195,7 +196,7 @@ export function DecidedJudge({ run }: { run: Run }): VNode {
   const missing = Object.entries(judging.missing);
   const labels = Object.entries(run.shown.decisions!.labels);
   return (
-    <Panel title="Judge" about={<Text>{run.shown.summary.judge}</Text>}>
+    <Panel title="Judge" about={<><Text>{run.shown.summary.judge}</Text>{run.shown.summary.own_prompts ? ", prompts of your own" : ", prompts of pincite"}</>}>
       <dl class="facts wide">
         <dt>verdicts</dt>
         <dd>

@@ -60,6 +60,8 @@ export interface Summary {
   attempts?: { measure: string; sessions: number; by_passed: Record<string, number>; flips: number };
   arms?: { difference: number | null; difference_interval: [number, number] | null; ratio: number | null; ratio_interval: [number, number | null] | null; origins: number };
   thinking: number;
+  /** The judge was asked in the user's own words. */
+  own_prompts?: boolean;
   left_out?: Record<string, number>;
   format: {
     unparsable: number;

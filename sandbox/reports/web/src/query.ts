@@ -78,7 +78,7 @@ function holds(row: Row, w: Word, context: Context): boolean {
     case "answer":
       return (row.answer || "none").startsWith(w.value);
     case "verdict":
-      return row.decided !== null && fold(row.decided.verdict || "none").startsWith(w.value);
+      return row.decided !== null && fold(row.decided.verdict || "none") === w.value;
     case "label":
       return row.decided !== null && Object.entries(row.decided.labels).some(([name, value]) => fold(w.value.includes("=") ? `${name}=${value}` : value).includes(w.value));
     case "cause":

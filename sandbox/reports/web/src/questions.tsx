@@ -59,7 +59,7 @@ export function Questions({ runs, run, place }: { runs: Runs; run: Run; place: P
       <Chips runs={runs} run={run} q={place.q} />
       <div class="scroll" tabIndex={0} role="region" aria-label="rows">
         <table class={`qt pick ${run.cited ? "" : "decided"}`}>
-          {run.cited ? <Head runs={runs} run={run} sort={place.sort} /> : <DecidedHead run={run} sort={place.sort} />}
+          {run.cited ? <Head runs={runs} run={run} sort={place.sort} /> : <DecidedHead runs={runs} run={run} sort={place.sort} />}
           <tbody>
             {shown.map((row) => (row.decided ? <DecidedLine key={row.name} runs={runs} run={run} row={row} /> : <Line key={row.name} runs={runs} run={run} row={row} />))}
           </tbody>
