@@ -10,31 +10,12 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from sandbox.record import Row, RubricName
+from sandbox.record import Row
 from sandbox.sample import Criterion, GivenPage, Gold, Sample, Script
 from tools.tool import SetupError
 
 SAMPLES = "samples.jsonl"
 RESPONSES = b'"responses":'
-
-
-class GivenRow(Row):
-    """A page that stands in the prompt; see `sandbox.sample.GivenPage`."""
-
-    number: int
-    url: str
-    title: str
-    start: int
-    end: int
-    body_sha256: str | None = None
-
-
-class AskedRow(Row):
-    """What the one verdict decides; see `sandbox.sample.Criterion`."""
-
-    rubric: RubricName
-    text: str
-    passing: tuple[str, ...]
 
 
 class SampleRow(Row):
@@ -48,9 +29,9 @@ class SampleRow(Row):
     tools: bool
     reference: str | None
     sources: tuple[str, ...]
-    given: tuple[GivenRow, ...] = Field(default=(), exclude_if=lambda given: not given)
+    given: tuple[GivenPage, ...] = Field(default=(), exclude_if=lambda given: not given)
     responses: tuple[str | None, ...] | None = Field(default=None, exclude_if=lambda responses: responses is None)
-    criterion: AskedRow | None = Field(default=None, exclude_if=lambda criterion: criterion is None)
+    criterion: Criterion | None = Field(default=None, exclude_if=lambda criterion: criterion is None)
     labels: dict[str, str] = Field(default={}, exclude_if=lambda labels: not labels)
     cluster: str | None = Field(default=None, exclude_if=lambda cluster: cluster is None)
 
@@ -106,39 +87,20 @@ def _row(sample: Sample) -> SampleRow:
         tools=script.tools,
         reference=gold.reference,
         sources=gold.sources,
-        given=tuple(
-            GivenRow(
-                number=page.number,
-                url=page.url,
-                title=page.title,
-                start=page.start,
-                end=page.end,
-                body_sha256=page.body_sha256,
-            )
-            for page in script.given
-        ),
+        given=script.given,
         responses=script.responses,
-        criterion=_asked(gold.criterion) if gold.criterion else None,
+        criterion=gold.criterion,
         labels=dict(sample.labels),
         cluster=sample.cluster,
     )
 
 
-def _asked(criterion: Criterion) -> AskedRow:
-    return AskedRow(rubric=criterion.rubric, text=criterion.text, passing=criterion.passing)
-
-
 def _sample(row: SampleRow) -> Sample:
-    given = tuple(
-        GivenPage(page.number, page.url, page.title, page.start, page.end, page.body_sha256) for page in row.given
-    )
-    asked = row.criterion
-    criterion = Criterion(asked.rubric, asked.text, asked.passing) if asked else None
     return Sample(
         id=row.id,
         question=row.question,
-        script=Script(turns=row.turns, history=row.history, tools=row.tools, given=given, responses=row.responses),
-        gold=Gold(row.reference, row.sources, criterion),
+        script=Script(turns=row.turns, history=row.history, tools=row.tools, given=row.given, responses=row.responses),
+        gold=Gold(row.reference, row.sources, row.criterion),
         task_type=row.task_type,
         labels=row.labels,
         cluster=row.cluster,
