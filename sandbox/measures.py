@@ -54,6 +54,13 @@ class Measure:
 
 
 Measures = tuple[Measure, ...]
+CITATION_F1 = "citation_f1"
+"""The measure without which a run has no citation format to look at."""
+
+
+def checks_citations(measures: Iterable[Measure]) -> bool:
+    """Whether answers are read for sentences and citations; else one verdict, or the answer's text, is all that counts."""
+    return any(measure.name == CITATION_F1 for measure in measures)
 
 
 def values_of(record: Record, measures: Iterable[Measure]) -> Mapping[str, Value]:
@@ -103,7 +110,7 @@ ANSWER_AND_CITATIONS: Measures = (
     Measure("consistency", "Consistency", "Consist.", consistency_value, rate=True, headline=True),
     Measure("citation_recall", "Citation recall", "Recall", lambda record: citation_values(record).recall),
     Measure("citation_precision", "Citation precision", "Precision", lambda record: citation_values(record).precision),
-    Measure("citation_f1", "Citation F1", "F1", lambda record: citation_values(record).f1, headline=True),
+    Measure(CITATION_F1, "Citation F1", "F1", lambda record: citation_values(record).f1, headline=True),
 )
 """tmg_cqa, both versions."""
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from citations.losses import Labels
 from sandbox.linting.lint_run import CodeLoss as CodeLoss
 from sandbox.linting.lint_run import FormatTally, RecoveredFigures, RecoveredLabels
-from sandbox.measures import CITED, Measures, values_of
+from sandbox.measures import CITATION_F1, CITED, Measures, checks_citations, values_of
 from sandbox.outcome import unparsable
 from sandbox.record import Digest, Flag, Outcome, Record, Usage
 from sandbox.statistics import Plan
@@ -27,8 +27,6 @@ from sandbox.tally import Figures, Group, Metric, NamedMeasure, named
 from sandbox.two_arms import ArmCounter, Arms
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 
-CITATION_F1 = "citation_f1"
-"""The measure without which a run has no citation format to look at."""
 CAUSE = re.compile(r"([a-z_]{1,40})(?::|\Z)")
 OTHER = "other"
 NO_TYPE = "(none)"
@@ -201,7 +199,7 @@ class _Total:
 
     def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
-        cited = any(measure.name == CITATION_F1 for measure in facts.measures)
+        cited = checks_citations(facts.measures)
         self._lint = FormatTally(facts.recovered, facts.max_evidence_chars) if cited else None
         self._all = Group()
         self._by_type: dict[str, Group] = {}

@@ -26,9 +26,9 @@ from sandbox.folder.store import RECORDS
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.linting.lint_input import GivenAnswer, answers_in, answers_of_run, open_file
 from sandbox.linting.lint_run import Examined, FormatTally, lint_record
+from sandbox.measures import checks_citations
 from sandbox.reports import sarif
 from sandbox.reports.lint_text import CodeTable, finding_lines
-from sandbox.reports.page_verdict import one_verdict
 from sandbox.reports.terminal import console_for
 from tools.tool import SetupError
 
@@ -162,7 +162,7 @@ class Linted:
 def cited_run(path: Path) -> StoredRun:
     """The run in folder `path`. Raises SetupError where its answers are held to no citation format."""
     run = open_run(path)
-    if one_verdict(run.measures):
+    if not checks_citations(run.measures):
         raise SetupError(
             f"{path} is a run of {run.settings.benchmark}: one verdict decides about each answer, and there are no "
             f"citations to check; pincite report {path} has its figures, pincite show {path} SAMPLE a session"

@@ -25,9 +25,9 @@ from sandbox.endpoint.clients import Access, judge_client
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.linting.recovered import Asked, Recording, ask_recovered
+from sandbox.measures import checks_citations
 from sandbox.record import Record
 from sandbox.replaying.derived import rejudge, with_verdicts
-from sandbox.reports.page_verdict import one_verdict
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report
 from sandbox.rescore import rescored
@@ -158,7 +158,7 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
 
 def judge_recovered(run: StoredRun) -> None:
     """Ask the run's judge what only the recovered readings need, and say on stderr what was asked. Raises SetupError."""
-    if one_verdict(run.measures):
+    if not checks_citations(run.measures):
         raise SetupError(
             f"{run.path} is a run of {run.settings.benchmark}: one verdict decides about each answer, and there is no "
             "markup that could be mended; pincite score without --recovered scores it"

@@ -195,7 +195,9 @@ def _words(key: str) -> str:
 def _by_type(made: Comparison) -> Table:
     there = [one for one in made.measures if any(one.name in change.metrics for change in made.by_task_type.values())]
     known_by = [one for one in there if one.headline] or there[:1]
-    table = figure_table(f"By {_words(made.type_name)}, B − A", ["n", *(column for one in known_by for column in (one.short, ""))])
+    table = figure_table(
+        f"By {_words(made.type_name)}, B − A", ["n", *(column for one in known_by for column in (one.short, ""))]
+    )
     for task_type, change in made.by_task_type.items():
         cells = [
             cell

@@ -62,16 +62,16 @@ def _so_f1(f1: float | None, joint: str) -> str:
 
 
 def _agreement(summary: Summary) -> str:
-    metric = summary.metrics["consistency"]
-    if metric.value is None:
+    metric = summary.metrics.get("consistency")
+    if metric is None or metric.value is None:
         return ""
     agreeing = round(metric.value * metric.n)
     return f"{_of(agreeing, metric.n)} answers agree with the reference"
 
 
 def _disagreement(summary: Summary) -> Fact | None:
-    metric = summary.metrics["consistency"]
-    if metric.value is None or 100 - 100 * metric.value < LEAST_POINTS:
+    metric = summary.metrics.get("consistency")
+    if metric is None or metric.value is None or 100 - 100 * metric.value < LEAST_POINTS:
         return None
     n = metric.n - round(metric.value * metric.n)
     clause = f"{_of(n, metric.n)} questions have no answer that agrees with the reference"

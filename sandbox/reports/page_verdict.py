@@ -7,24 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sandbox.measures import Measures
+from sandbox.measures import Measures, checks_citations
 from sandbox.outcome import Counted
 from sandbox.record import Record
 from sandbox.reports.page_format import Decided, Decisions
-from sandbox.summary import CAUSE, CITATION_F1, OTHER
+from sandbox.summary import CAUSE, OTHER
 from sandbox.verdict_repeats import is_flipped
-
-
-def one_verdict(measures: Measures) -> bool:
-    """Whether a run of these measures has no citation score: one verdict decides about each session."""
-    return all(measure.name != CITATION_F1 for measure in measures)
 
 
 class VerdictTally:
     """Says of each record what its verdict made of it, and counts; where citations are scored, nothing of both."""
 
     def __init__(self, measures: Measures) -> None:
-        self.alone = one_verdict(measures)
+        self.alone = not checks_citations(measures)
         # What the benchmark is known by says first whether a session did well.
         self._rates = sorted((one for one in measures if one.rate), key=lambda one: not one.headline)
         self._passed: Counter[bool | None] = Counter()

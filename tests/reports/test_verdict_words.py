@@ -10,14 +10,14 @@ import pytest
 
 from sandbox.cli import main
 from sandbox.folder.stored_run import open_run
-from sandbox.measures import Measure, Measures, criterion_value
+from sandbox.measures import Measure, Measures, checks_citations, criterion_value
 from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import Record
 from sandbox.reports.page_filter import Context, flips, matches, words
 from sandbox.reports.page_format import Decided, Decisions, Row
 from sandbox.reports.page_index import RunIndex
 from sandbox.reports.page_lint import NO_DIAGNOSIS
-from sandbox.reports.page_verdict import VerdictTally, one_verdict
+from sandbox.reports.page_verdict import VerdictTally
 from sandbox.reports.page_verdict_headline import NO_FACT, verdict_headline
 from sandbox.summary import RunFacts, summarise
 from tests.reports import scenes
@@ -153,7 +153,7 @@ def test_a_question_flips_where_it_passes_sometimes_only(tmp_path: Path) -> None
 
 def test_only_runs_without_a_citation_score_are_decided_by_one_verdict(tmp_path: Path) -> None:
     cited = scenes.written_run(tmp_path / "cited", [])
-    assert [one_verdict(open_run(cited).measures), one_verdict(RATE)] == [False, True]
+    assert [checks_citations(open_run(cited).measures), checks_citations(RATE)] == [True, False]
     record = scenes.large_record(1, rounds=2, page_chars=60)
     counted = VerdictTally(open_run(cited).measures)
     assert [counted.add(record), counted.decisions()] == [None, None]
