@@ -16,7 +16,7 @@ from cassettes.context import on_channel
 from citations.ledger import Ledger
 from sandbox.endpoint.chat import ChatModel, Conversation, Message, ModelFailure, Reply, ToolCall
 from sandbox.endpoint.error_text import is_error_text
-from sandbox.endpoint.leak import leaked_call
+from sandbox.endpoint.leak import leaked_call, leaked_reasoning
 from sandbox.record import Flag, Outcome, RoundRow, ToolCallRow, Usage
 from sandbox.sample import Script
 from sandbox.settings import Limits
@@ -223,6 +223,8 @@ def _judge_final(final: _Final) -> Rollout:
         reason = f"{cause}: the final message has no content (finish_reason {reply.finish_reason})"
     elif leaked_call(content):
         flags.append("call_in_content")
+    if not reason and leaked_reasoning(content):
+        flags.append("reasoning_in_content")
     outcome: Outcome = "generation_failed" if reason else "answered"
     answer = None if reason else content
     return Rollout(outcome, reason, answer, reply.finish_reason, tuple(flags), (), Usage())

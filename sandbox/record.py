@@ -23,6 +23,7 @@ Flag = Literal[
     "evidence_cut",
     "no_citation_needed",
     "call_in_content",
+    "reasoning_in_content",
 ]
 
 

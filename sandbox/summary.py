@@ -226,7 +226,7 @@ class _Total:
             self._by_label.setdefault(label, {}).setdefault(value, Group()).add(record, values)
         if self._arms is not None:
             self._arms.add(record)
-        self._thinking += bool(record.rounds and record.rounds[-1].reasoning)
+        self._thinking += thinking_present(record)
         if record.outcome_reason:
             self._reasons.setdefault(record.outcome, Counter())[_cause(record.outcome_reason)] += 1
         self._flags.update(record.flags)
@@ -325,6 +325,12 @@ class _Total:
             evidence_loss_interval=recovered.evidence_loss_interval,
             codes=self._lint.codes() if self._lint is not None else {},
         )
+
+
+def thinking_present(record: Record) -> bool:
+    """Whether the final message came with reasoning, in its own field or left in the content."""
+    last = record.rounds[-1].reasoning if record.rounds else None
+    return bool(last and last.strip()) or "reasoning_in_content" in record.flags
 
 
 def _cause(reason: str) -> str:

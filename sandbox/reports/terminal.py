@@ -291,11 +291,13 @@ def _repeats(run: _Run) -> Table:
 WEB_HITS, LENIENT = "searches and pages from recorded runs", "LENIENT answers, not quite the ones asked for"
 THINKING = "answers with reasoning"
 CONTRADICTIONS = "  contradict one another"
-IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT, THINKING, CONTRADICTIONS)
+LEFT_REASONING = "  left in the answer (no reasoning parser?)"
+IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT, THINKING, LEFT_REASONING, CONTRADICTIONS)
 """Rows that stand in the table only where a run has something to say in them."""
 
 WORK_ROWS = (
     _Row(THINKING, lambda made: f"{made.thinking:,}"),
+    _Row(LEFT_REASONING, lambda made: str(made.flags.get("reasoning_in_content", 0))),
     _Row("rounds per session", lambda made: f"{made.rounds / made.sessions:.1f}" if made.sessions else NOTHING),
     _Row("model calls", lambda made: f"{made.usage.model.calls:,}"),
     _Row("  tokens in", lambda made: f"{made.usage.model.prompt_tokens:,}"),

@@ -231,6 +231,22 @@ def test_calls_left_in_the_content_are_named_and_code_is_not_taken_for_one(conte
     assert ("call_in_content" in rollout.flags) is leaked
 
 
+@pytest.mark.parametrize(
+    ("content", "leaked"),
+    [
+        ("<think>まず確認する。</think>\n\n答えです。", True),
+        ("まず確認する。\n</think>\n\n答えです。", True),
+        ("<|channel|>analysis<|message|>確認<|end|><|channel|>final<|message|>答え", True),
+        ("HTML の <think> という要素はありません。", False),
+        ("答えです。", False),
+    ],
+)
+def test_reasoning_left_in_the_content_is_named_and_nothing_is_cut(content: str, leaked: bool) -> None:
+    rollout, _, _ = play_with(says(content))
+    assert rollout.answer == content
+    assert ("reasoning_in_content" in rollout.flags) is leaked
+
+
 def test_scripted_user_turns_have_the_model_s_own_replies_between_them() -> None:
     model = Scripted([says("一", reasoning="考え"), says("二")])
     table = Table(model, Toolbox([]), Ledger(), Limits(), "ja", "n0nce")
