@@ -55,13 +55,14 @@ def cited(_: RunSettings) -> Measures:
 
 @dataclass(frozen=True, slots=True)
 class PublishedForm:
-    """The table in which a publication reports its benchmark: a row a model.
+    """The table in which a publication reports its benchmark: a row a model, all by one `judge`.
 
     `measures`: the columns, by name (of those that a run does not have nothing is said). `by_type`: also the first of
     them by task type. `thinking`: also whether the answers came with reasoning. `fraction`: 0.662 instead of 66.2.
     """
 
     measures: tuple[str, ...]
+    judge: str
     by_type: bool = False
     thinking: bool = False
     fraction: bool = False

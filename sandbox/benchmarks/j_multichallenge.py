@@ -46,5 +46,5 @@ BENCHMARK = Benchmark(
     judgements=("criterion",),
     type_name="axis",
     mini={"data": "mini:j_multichallenge.jsonl"},
-    published=PublishedForm(("pass_rate", "axis_mean"), thinking=True, fraction=True),
+    published=PublishedForm(("pass_rate", "axis_mean"), "gpt-oss-120b", thinking=True, fraction=True),
 )

@@ -241,5 +241,5 @@ BENCHMARK = Benchmark(
     judgements=("safety",),
     type_name="category",
     mini={"data": "mini:jmt_safety.jsonl", "rubric": "mini:jmt_safety.toml"},
-    published=PublishedForm(measures=(SINGLE, MULTI), fraction=True),
+    published=PublishedForm((SINGLE, MULTI), "gpt-oss-120b", fraction=True),
 )

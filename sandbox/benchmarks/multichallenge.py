@@ -151,5 +151,5 @@ BENCHMARK = Benchmark(
     judgements=("criterion",),
     type_name="axis",
     mini={"data": "mini:multichallenge.jsonl"},
-    published=PublishedForm(("axis_mean*",), by_type=True),
+    published=PublishedForm(("axis_mean*",), "gpt-4o-2024-08-06", by_type=True),
 )

@@ -53,5 +53,5 @@ BENCHMARK = Benchmark(
     defaults={},
     load=load,
     mini={"data": "mini:tmg_cqa_tool.jsonl", "search.engine": "local"},
-    published=PublishedForm(("consistency", "citation_f1")),
+    published=PublishedForm(("consistency", "citation_f1"), "gemma-4-31b-it"),
 )

@@ -47,6 +47,22 @@ def side_by_side(summaries: Sequence[Summary]) -> Iterator[Table]:
         yield _languages(languages)
 
 
+def judge_notes(summaries: Sequence[Summary]) -> list[str]:
+    """A sentence for each benchmark whose published figures another judge made, or the same one in other words."""
+    notes: list[str] = []
+    for name in dict.fromkeys(made.benchmark for made in summaries):
+        form = BENCHMARKS[name].published if name in BENCHMARKS else None
+        others = sorted({made.judge for made in summaries if made.benchmark == name})
+        if form is not None and not all(_same_model(judge, form.judge) for judge in others):
+            notes.append(f"Published figures of {name} are {form.judge}'s verdicts: another judge's compare with care.")
+    return notes
+
+
+def _same_model(name: str, published: str) -> bool:
+    """Servers put an owner in front of a model's name, and say it in any case."""
+    return name.casefold().rpartition("/")[2] == published.casefold()
+
+
 def _published(summaries: Sequence[Summary], form: PublishedForm) -> Table:
     shown = _fraction if form.fraction else _percent
     columns = list(dict.fromkeys(name for made in summaries for name in _columns(made, form)))

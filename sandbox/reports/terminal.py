@@ -18,7 +18,7 @@ from rich.text import Text
 from sandbox.measures import CITATION_F1
 from sandbox.outcome import COUNTING
 from sandbox.record import Outcome
-from sandbox.reports.side_by_side import side_by_side
+from sandbox.reports.side_by_side import judge_notes, side_by_side
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 from sandbox.summary import OTHER, CodeLoss, Summary, TypeSummary
@@ -353,6 +353,8 @@ def _notes(summaries: Sequence[Summary]) -> Text:
         notes += [_denominator(summaries[0])] if len(summaries) == 1 else []
         notes.append("Consistency is agreement with the reference answer, not a truth check of every added claim.")
     baseline = baseline_note(summaries)
+    if baseline is None:
+        notes += judge_notes(summaries)
     return Text("\n".join([*notes, baseline] if baseline else notes))
 
 
