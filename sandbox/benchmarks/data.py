@@ -1,53 +1,48 @@
-"""Questions out of a data file: which column is what, and what is wrong with a row.
+"""Questions out of a data file: the six things that one may bring, and what is wrong with a row.
 
-Knows: the six things that a question may bring, and what people call them. Must not know: file formats, benchmarks.
+Knows: what people call the columns, how cells make a question. Must not know: file formats, benchmarks.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
-import re
-import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.benchmarks.rows import Row, Table, is_null, read_table, shown
+from sandbox.benchmarks.cells import Cells, check_unique
+from sandbox.benchmarks.columns import (
+    UNIQUE_OR_NUMBERED,
+    Columns,
+    Known,
+    SomeColumns,
+    quoted,
+    read_map,
+    settled,
+    unread,
+)
+from sandbox.benchmarks.rows import is_null, read_table
 from sandbox.benchmarks.source_list import DOCUMENT_KEYS, DocumentKeys, SourceDocument, read_documents
-from tools.tool import SetupError
 
 Target = Literal["id", "question", "reference", "task_type", "citation_instruction", "sources"]
-TARGETS: tuple[Target, ...] = get_args(Target)
 
-# A column named like the target itself wins; two of the others are a question that only the user can answer.
-ALIASES: dict[Target, tuple[str, ...]] = {
-    "id": ("qid", "q_id", "question_id"),
-    "question": ("query", "prompt"),
-    "reference": ("answer", "reference_answer", "gold"),
-    "task_type": ("type", "category"),
-    "citation_instruction": ("instruction",),
-    "sources": ("urls", "source_urls", "doc_ids", "links", "documents", "docs", "source_documents"),
+KNOWN: Mapping[Target, Known] = {
+    "id": Known(("qid", "q_id", "question_id"), needed=True, without="rows are numbered"),
+    "question": Known(("query", "prompt"), needed=True, without=None),
+    "reference": Known(("answer", "reference_answer", "gold"), needed=True),
+    "task_type": Known(("type", "category")),
+    "citation_instruction": Known(("instruction",)),
+    "sources": Known(("urls", "source_urls", "doc_ids", "links", "documents", "docs", "source_documents")),
 }
-NEEDED: tuple[Target, ...] = ("id", "question", "reference")
-
-
-def _columns(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-Column = Annotated[str, Field(min_length=1)]
-Columns = Annotated[tuple[Column, ...], BeforeValidator(_columns)]
-SomeColumns = Annotated[tuple[Column, ...], BeforeValidator(_columns), Field(min_length=1)]
 
 
 class FieldMap(BaseModel):
     """Which columns hold what; several are joined by a line end.
 
     None = not said, so the known names decide. `()` (written `[]`) = nothing holds it: rows are then numbered for `id`,
-    and questions go without a reference.
+    and questions go without a reference. `document`: which keys hold what, where `sources` are objects.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,12 +53,9 @@ class FieldMap(BaseModel):
     task_type: Columns | None = None
     citation_instruction: Columns | None = None
     sources: Columns | None = None
-    document: DocumentKeys = DocumentKeys()
-    """Which keys hold what, where `sources` are objects."""
-
-    def of(self, target: Target) -> tuple[str, ...] | None:
-        """The columns of one target."""
-        return cast("tuple[str, ...] | None", getattr(self, target))
+    document: DocumentKeys = Field(
+        default=DocumentKeys(), description=f"[document] names keys of a source's object: {', '.join(DOCUMENT_KEYS)}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,102 +89,33 @@ class Dataset:
 def load_rows(path: Path, fields: FieldMap | None = None) -> Dataset:
     """All questions of a JSON Lines, JSON or Parquet file, in its order.
 
-    `fields` need only name what the known names (ALIASES) do not settle. Raises SetupError in one line: file, row, keys
+    `fields` need only name what the known names (KNOWN) do not settle. Raises SetupError in one line: file, row, keys
     seen and what to do.
     """
     table = read_table(path)
-    used = _complete(table, fields or FieldMap())
-    questions: list[Question] = []
-    first_with: dict[str, Row] = {}
-    for row in table.rows:
-        question = _question(table, used, row)
-        first = first_with.setdefault(question.id, row)
-        if first is not row:
-            raise SetupError(
-                f"{path}, {row.place}: the id {_quoted(question.id)} is already that of {first.place}; "
-                "make ids unique, or write `id = []` in the field map to number the rows"
-            )
-        questions.append(question)
-    read = {column for target in TARGETS for column in used.of(target) or ()}
-    unused = tuple(column for column in table.columns if column not in read)
-    return Dataset(path, table.sha256, len(questions), used, tuple(questions), unused)
+    asked = fields or FieldMap()
+    used = settled(table, KNOWN, asked)
+    questions = tuple(_question(Cells(path, row), used, asked.document) for row in table.rows)
+    check_unique(table, [question.id for question in questions], UNIQUE_OR_NUMBERED)
+    complete = FieldMap.model_validate({**used, "document": asked.document})
+    return Dataset(path, table.sha256, len(questions), complete, questions, unread(table, used))
 
 
 def read_field_map(path: Path) -> FieldMap:
     """The map of a TOML file such as `question = ["question", "choices"]`. Raises SetupError in one line."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return FieldMap.model_validate(tomllib.loads(text))
-    except OSError as error:
-        raise SetupError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path}: not UTF-8; convert the file, e.g. iconv -f CP932 -t UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError(f"{path}: broken TOML ({error})") from error
-    except ValidationError as error:
-        key = ".".join(str(step) for step in error.errors()[0]["loc"][:1])
-        if key == "document":
-            help_text = f"[document] names keys of a source's object: {', '.join(DOCUMENT_KEYS)}"
-        elif key in TARGETS:
-            help_text = f"{_quoted(key)} must be a column name or a list of them"
-        else:
-            help_text = f"there is no field {_quoted(key)}"
-        raise SetupError(f"{path}: {help_text}; the fields are {', '.join(TARGETS)}") from error
+    return read_map(path, FieldMap)
 
 
-def _complete(table: Table, asked: FieldMap) -> FieldMap:
-    """The map with every target settled: by the map, or by the one column that bears a known name."""
-    settled: dict[str, tuple[str, ...]] = {}
-    doubts: list[str] = []
-    for target in TARGETS:
-        columns = asked.of(target)
-        if columns is None:
-            found = _known(table.columns, target)
-            columns = tuple(found[:1])
-            if len(found) > 1:
-                doubts.append(" or ".join(_toml(target, column) for column in found))
-            elif not found and target in NEEDED:
-                doubts.append(_missing(table.columns, target))
-        for column in columns:
-            if column not in table.columns:
-                near = difflib.get_close_matches(column, table.columns, n=1)
-                hint = f" (did you mean {_quoted(near[0])}?)" if near else ""
-                raise SetupError(
-                    f"{table.path}: the field map names the column {_quoted(column)} for {target}, which no row has{hint}; "
-                    f"keys: {shown(table.columns)}"
-                )
-        settled[target] = columns
-    if doubts:
-        raise SetupError(
-            f"{table.path}: write a field map (a TOML file for --fields) that says which column is what: "
-            f"{'; '.join(doubts)}; keys: {shown(table.columns)}"
-        )
-    return FieldMap.model_validate({**settled, "document": asked.document})
-
-
-def _known(columns: tuple[str, ...], target: Target) -> list[str]:
-    """The columns that may be the target: the one of its own name, else all of a known name, in any case."""
-    own = [column for column in columns if column.casefold() == target]
-    return own or [column for column in columns if column.casefold() in ALIASES[target]]
-
-
-def _missing(columns: tuple[str, ...], target: Target) -> str:
-    guess = difflib.get_close_matches(target, columns, n=1, cutoff=0.5)
-    lines = [_toml(target, guess[0] if guess else "COLUMN")]
-    if target != "question":
-        lines.append(f"`{target} = []`" + (" (rows are numbered)" if target == "id" else " (none)"))
-    return " or ".join(lines)
-
-
-def _question(table: Table, used: FieldMap, row: Row) -> Question:
-    instruction = _joined(table, row, used.citation_instruction or ())
-    items = _source_items(table, row, used.sources or ())
-    documents = _documents(table, row, used, items)
+def _question(cells: Cells, used: Mapping[Target, tuple[str, ...]], keys: DocumentKeys) -> Question:
+    instruction = _joined(cells, used["citation_instruction"])
+    items = _source_items(cells, used["sources"])
+    named = ", ".join(used["sources"])
+    documents = read_documents(items, keys, lambda what: cells.refusal(f"{named} {what}"))
     return Question(
-        id=_needed(table, row, "id", used.id) if used.id else str(row.number),
-        question=_needed(table, row, "question", used.question or ()),
-        reference=_needed(table, row, "reference", used.reference) if used.reference else None,
-        task_type=_joined(table, row, used.task_type or ()),
+        id=_needed(cells, "id", used["id"]) if used["id"] else str(cells.row.number),
+        question=_needed(cells, "question", used["question"]),
+        reference=_needed(cells, "reference", used["reference"]) if used["reference"] else None,
+        task_type=_joined(cells, used["task_type"]),
         # A blank one says nothing, and the benchmark's own stands in.
         citation_instruction=instruction if instruction and instruction.strip() else None,
         sources=tuple(
@@ -202,80 +125,31 @@ def _question(table: Table, used: FieldMap, row: Row) -> Question:
     )
 
 
-def _needed(table: Table, row: Row, target: Target, columns: tuple[str, ...]) -> str:
+def _needed(cells: Cells, target: Target, columns: tuple[str, ...]) -> str:
     """The text of a column that is in use: a question without it would be counted as the model's failure."""
-    text = _joined(table, row, columns)
+    text = _joined(cells, columns)
     if text and text.strip():
         return text
-    why = "missing" if not any(column in row.values for column in columns) else "null" if text is None else "empty"
+    why = "null" if text is None else "empty"
+    if not any(column in cells.row.values for column in columns):
+        why = "missing"
     way_out = "" if target == "question" else f", or write `{target} = []` in the field map to do without"
-    raise SetupError(
-        f"{table.path}, {row.place}: {target} ({', '.join(columns)}) is {why}; mend the row{way_out}; "
-        f"keys: {shown(list(row.values))}"
-    )
+    raise cells.refusal(f"{target} ({', '.join(columns)}) is {why}; mend the row{way_out}")
 
 
-def _joined(table: Table, row: Row, columns: tuple[str, ...]) -> str | None:
-    texts = [_text(table, row, column) for column in columns if not is_null(row.values.get(column))]
+def _joined(cells: Cells, columns: tuple[str, ...]) -> str | None:
+    """What the columns hold, the texts of a list one a line; None where all are null."""
+    held = [column for column in columns if not is_null(cells.value(column))]
+    texts = ["\n".join(_text(cells, column, item) for item in cells.items(column)) for column in held]
     return "\n".join(texts) if texts else None
 
 
-def _text(table: Table, row: Row, column: str) -> str:
-    """A string as it stands, a number as its digits, a list of strings one a line."""
-    value = row.values[column]
-    if isinstance(value, list):
-        items = cast("list[object]", value)
-        return "\n".join(_string(table, row, column, item) for item in items)
-    return _string(table, row, column, value)
-
-
-def _source_items(table: Table, row: Row, columns: tuple[str, ...]) -> list[object]:
+def _source_items(cells: Cells, columns: tuple[str, ...]) -> list[object]:
     """What the columns list, one after the other: texts, and objects as they stand."""
-    found: list[object] = []
-    for column in columns:
-        value = row.values.get(column)
-        if is_null(value):
-            continue
-        items = cast("list[object]", value) if isinstance(value, list) else [value]
-        found += [item if isinstance(item, dict) else _string(table, row, column, item) for item in items]
-    return found
+    listed = [(column, item) for column in columns for item in cells.items(column)]
+    return [item if isinstance(item, dict) else _text(cells, column, item) for column, item in listed]
 
 
-def _documents(table: Table, row: Row, used: FieldMap, items: list[object]) -> tuple[SourceDocument, ...]:
-    def refusal(what: str) -> SetupError:
-        columns = ", ".join(used.sources or ())
-        return SetupError(f"{table.path}, {row.place}: {columns} {what}; keys: {shown(list(row.values))}")
-
-    return read_documents(items, used.document, refusal)
-
-
-def _string(table: Table, row: Row, column: str, value: object) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool) and not is_null(value):
-        return str(value)
-    if not isinstance(value, str):
-        raise SetupError(
-            f"{table.path}, {row.place}: {_quoted(column)} holds {_shown_value(value)}, where text is expected; "
-            f"keys: {shown(list(row.values))}"
-        )
-    if _SURROGATE.search(value):
-        raise SetupError(
-            f"{table.path}, {row.place}: {_quoted(column)} holds half a character (a lone surrogate such as \\ud83d), "
-            "which no encoding can write; mend the text"
-        )
-    return value
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _toml(target: Target, column: str) -> str:
-    return f"`{target} = {_quoted(column)}`"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=bool(_SURROGATE.search(text)))
-
-
-def _shown_value(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _text(cells: Cells, column: str, item: object) -> str:
+    """A text as it stands, a number as its digits."""
+    return cells.text(quoted(column), str(item) if isinstance(item, float) and not is_null(item) else item)

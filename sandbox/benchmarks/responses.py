@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from sandbox.benchmarks.dialogues import column_named, id_of, refusal, shown_value, writable
-from sandbox.benchmarks.rows import Row, Table, is_null, read_table, shown
+from sandbox.benchmarks.cells import Cells, check_unique, shown_value
+from sandbox.benchmarks.columns import columns_named
+from sandbox.benchmarks.rows import is_null, read_table, shown
 from sandbox.endpoint.error_text import is_error_text
 from tools.tool import SetupError
 
@@ -53,17 +53,11 @@ def read_responses(path: Path, questions: Collection[str]) -> Responses:
     that were mistyped: that is refused, and so is an id that stands twice.
     """
     table = read_table(path)
-    id_column, column = _column(table, "question_id"), _column(table, "response")
-    found: dict[str, Texts] = {}
-    first_with: dict[str, Row] = {}
-    for row in table.rows:
-        name = id_of(table, row, id_column)
-        first = first_with.setdefault(name, row)
-        if first is not row:
-            raise refusal(
-                table, row, f"the id {shown_value(name)} is already that of {first.place}; keep one row a question"
-            )
-        found[name] = _texts(table, row, column)
+    columns = columns_named(table, ("question_id", "response"))
+    rows = [Cells(path, row) for row in table.rows]
+    ids = [cells.id(columns["question_id"]) for cells in rows]
+    check_unique(table, ids, "keep one row a question")
+    found = {name: _texts(cells, columns["response"]) for name, cells in zip(ids, rows, strict=True)}
     missing = tuple(name for name in questions if name not in found)
     asked = frozenset(questions)
     unknown = tuple(name for name in found if name not in asked)
@@ -106,27 +100,18 @@ def response_notes(responses: Responses, n_sessions: int) -> tuple[str, ...]:
     return tuple(f"{responses.path}: {n} {words}{_named(names)}" for n, words, names in notes if n)
 
 
-def _column(table: Table, name: str) -> str:
-    column = column_named(table, name)
-    if column is None:
-        raise SetupError(f"{table.path}: no column {name.upper()}; keys: {shown(table.columns)}")
-    return column
+def _texts(cells: Cells, column: str) -> Texts:
+    if column not in cells.row.values:
+        raise cells.refusal(f"{column} is missing; write null or [] where there is no response")
+    return tuple(_text(cells, column, item) for item in cells.items(column))
 
 
-def _texts(table: Table, row: Row, column: str) -> Texts:
-    if column not in row.values:
-        raise refusal(table, row, f"{column} is missing; write null or [] where there is no response")
-    value = row.values[column]
-    items = cast("list[object]", value) if isinstance(value, list) else [] if is_null(value) else [value]
-    return tuple(_text(table, row, column, item) for item in items)
-
-
-def _text(table: Table, row: Row, column: str, item: object) -> str | None:
+def _text(cells: Cells, column: str, item: object) -> str | None:
     if is_null(item):
         return None
     if not isinstance(item, str):
-        raise refusal(table, row, f"{column} must be a list of texts, a text or null, and holds {shown_value(item)}")
-    return writable(table, row, column, item)
+        raise cells.refusal(f"{column} must be a list of texts, a text or null, and holds {shown_value(item)}")
+    return cells.writable(column, item)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sandbox.benchmarks.cells import shown_value
 from sandbox.benchmarks.rows import is_null, shown
 from tools.tool import SetupError
 
@@ -94,7 +95,7 @@ def _document(place: int, item: object, keys: DocumentKeys, refusal: Refusal) ->
         url, pages = _without_pages(item)
         return _Read(SourceDocument(place, url, pages), numbered=False)
     if not isinstance(item, dict):
-        raise refusal(f"holds {item!r:.40} at place {place}, where a URL or an object is expected")
+        raise refusal(f"holds {shown_value(item)} at place {place}, where a URL or an object is expected")
     written = {str(key): value for key, value in cast("dict[object, object]", item).items()}
     fields = {key.casefold(): value for key, value in written.items()}
 
@@ -124,7 +125,7 @@ def _number(fields: Mapping[str, object], keys: DocumentKeys, wrong: Refusal) ->
         if number is not None and number >= 0:
             return number
         if name != "id" or keys.number is not None:
-            raise wrong(f"whose number is {value!r:.40}")
+            raise wrong(f"whose number is {shown_value(value)}")
     return None
 
 
@@ -153,6 +154,7 @@ def _without_pages(url: str) -> tuple[str, tuple[int, ...]]:
 
 def _pages(value: object, wrong: Refusal) -> tuple[int, ...]:
     """Ascending and each once. An empty list or text says nothing: all of the document."""
+    held = shown_value(value)
     parts = cast("list[object]", value) if isinstance(value, list) else [value]
     found: set[int] = set()
     for part in parts:
@@ -160,14 +162,14 @@ def _pages(value: object, wrong: Refusal) -> tuple[int, ...]:
         if whole is not None:
             part = str(whole)
         if not isinstance(part, str):
-            raise wrong(f"whose pages are {value!r:.60}")
+            raise wrong(f"whose pages are {held}")
         for text in re.split(r"[,、，\s]+(?![-–~〜])", part.strip()):
             if not text:
                 continue
             match = _RANGE.fullmatch(text)
             pages = _range(match[1], match[2]) if match else None
             if pages is None:
-                raise wrong(f'whose pages are {value!r:.60} (expected 3, [3, 5] or "3-5", counted from 1)')
+                raise wrong(f'whose pages are {held} (expected 3, [3, 5] or "3-5", counted from 1)')
             found.update(pages)
     return tuple(sorted(found))
 

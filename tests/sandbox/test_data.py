@@ -178,13 +178,13 @@ def test_duplicate_ids_are_refused_with_both_rows(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as error:
         load_rows(written(tmp_path, "x.jsonl", body))
     assert str(error.value) == (
-        f'{tmp_path}/x.jsonl, row 3 (line 5): the id "問１" is already that of row 1; '
-        "make ids unique, or write `id = []` in the field map to number the rows"
+        f"{tmp_path}/x.jsonl, row 3 (line 5): the id '問１' is already that of row 1; "
+        "make ids unique, or write `id = []` in the field map to number the rows; keys: id, question, reference"
     )
 
 
 def test_the_number_1_and_the_text_1_are_one_id(tmp_path: Path) -> None:
-    assert 'row 2: the id "1" is already that of row 1' in refusal(tmp_path, row(id=1), row(id="1"))
+    assert "row 2: the id '1' is already that of row 1" in refusal(tmp_path, row(id=1), row(id="1"))
 
 
 @pytest.mark.parametrize(
@@ -192,14 +192,17 @@ def test_the_number_1_and_the_text_1_are_one_id(tmp_path: Path) -> None:
     [
         ({"id": None}, "id (id) is null; mend the row, or write `id = []` in the field map to do without"),
         ({"id": " "}, "id (id) is empty; mend the row, or write `id = []` in the field map to do without"),
-        ({"id": True}, '"id" holds True, where text is expected'),
-        ({"id": {"$oid": "6"}}, "\"id\" holds {'$oid': '6'}, where text is expected"),
+        ({"id": True}, '"id" holds True, where text or a whole number is expected'),
+        ({"id": {"$oid": "6"}}, "\"id\" holds {'$oid': '6'}, where text or a whole number is expected"),
         ({"question": "　\n"}, "question (question) is empty; mend the row"),
-        ({"question": ["問い", None]}, '"question" holds None, where text is expected'),
+        ({"question": ["問い", None]}, '"question" holds None, where text or a whole number is expected'),
         ({"reference": None}, "reference (reference) is null; mend the row, or write `reference = []`"),
         ({"reference": float("nan")}, "reference (reference) is null; mend the row, or write `reference = []`"),
-        ({"reference": {"a": "あ" * 60}}, "\"reference\" holds {'a': '" + "あ" * 30 + "..., where text is expected"),
-        ({"task_type": 1.5, "sources": [["a"]]}, "\"sources\" holds ['a'], where text is expected"),
+        (
+            {"reference": {"a": "あ" * 60}},
+            "\"reference\" holds {'a': '" + "あ" * 30 + "..., where text or a whole number is expected",
+        ),
+        ({"task_type": 1.5, "sources": [["a"]]}, "\"sources\" holds ['a'], where text or a whole number is expected"),
         ({"sources": {"page": 3}}, "sources holds a document (place 1) without a URL or document id; its keys: page"),
         ({"sources": ["a", "　"]}, "sources names no document at place 2: the text is empty"),
         ({"sources": [{"url": "a", "no": 1}, {"url": "b"}]}, "sources gives a number to some of its documents only"),
@@ -341,7 +344,7 @@ def test_a_field_map_takes_a_name_or_a_list(tmp_path: Path) -> None:
     )
 
 
-FIELDS = "the fields are id, question, reference, task_type, citation_instruction, sources"
+FIELDS = "the fields are id, question, reference, task_type, citation_instruction, sources, document"
 
 
 @pytest.mark.parametrize(
@@ -349,7 +352,7 @@ FIELDS = "the fields are id, question, reference, task_type, citation_instructio
     [
         (b'questions = "q"', f'map.toml: there is no field "questions"; {FIELDS}'),
         (b"question = 3", f'map.toml: "question" must be a column name or a list of them; {FIELDS}'),
-        (b"question = []", f'map.toml: "question" must be a column name or a list of them; {FIELDS}'),
+        (b"question = []", f'map.toml: "question" must name a column; {FIELDS}'),
         (b'id = ""', f'map.toml: "id" must be a column name or a list of them; {FIELDS}'),
         (b'id = ["a", 1]', f'map.toml: "id" must be a column name or a list of them; {FIELDS}'),
         (b'[fields]\nid = "a"', f'map.toml: there is no field "fields"; {FIELDS}'),

@@ -154,7 +154,7 @@ SHAPE = (
         ({"PASS_CRITERIA": True}, "PASS_CRITERIA must be text, not True"),
         ({"AXIS": " "}, "AXIS must be text, not ' '"),
         ({"TARGET_QUESTION": None}, "TARGET_QUESTION must be text, not None"),
-        ({"QUESTION_ID": 1.5}, "QUESTION_ID must be text or a whole number, not 1.5"),
+        ({"QUESTION_ID": 1.5}, "QUESTION_ID holds 1.5, where text or a whole number is expected"),
         (
             {"TARGET_QUESTION": "半\ud83d"},
             "TARGET_QUESTION holds half a character (a lone surrogate such as \\ud83d), which no encoding can write; "
@@ -188,7 +188,8 @@ def test_one_column_in_two_spellings_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path, row(), row()) == "row 2: the id '問１' is already that of row 1; make ids unique"
+    message = f"row 2: the id '問１' is already that of row 1; make ids unique; {KEYS}"
+    assert refusal(tmp_path, row(), row()) == message
 
 
 @pytest.mark.skipif(not DATA.is_file(), reason="the published MultiChallenge questions are not on this machine")

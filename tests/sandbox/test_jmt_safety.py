@@ -111,11 +111,14 @@ def test_a_field_map_settles_any_names(tmp_path: Path) -> None:
             "turn 2 is by 'assistant': only the user's turns are scripted",
         ),
         (without("category", category=" "), r"category \(category\) is empty; mend the row"),
-        (without("category", category=["甲"]), "category must be text"),
-        (without("id", id=None), "id must be text or a whole number"),
+        (
+            without("category", category=["甲"]),
+            r"category holds \['甲'\], where text or a whole number is expected; keys: id",
+        ),
+        (without("id", id=None), "id holds None, where text or a whole number is expected"),
         (without("turns", turns=["一\ud83d", "二"]), "half a character"),
         (without("category"), 'which column is what: `category = "COLUMN"`; keys: id, turns'),
-        (without("technique"), 'which column is what: `technique = "COLUMN"` or `technique = \\[\\]`'),
+        (without("technique"), 'which column is what: `technique = "COLUMN"` or `technique = \\[\\]` \\(none\\)'),
         (without("technique", method="甲", attack="乙"), '`technique = "method"` or `technique = "attack"`'),
     ],
 )
@@ -134,9 +137,9 @@ def test_a_row_that_cannot_be_read_is_named_with_its_keys(
 @pytest.mark.parametrize(
     ("toml", "message_"),
     [
-        ("turn = 'x'", "'turn' is no field; the fields are id, turns"),
-        ("turns = []", "'turns' must name one column"),
-        ("category = ['a', 'b']", "'category' must name one column"),
+        ("turn = 'x'", 'there is no field "turn"; the fields are id, turns'),
+        ("turns = []", '"turns" must name a column;'),
+        ("category = ['a', 'b']", '"category" must name one column only;'),
         ("turns = ", "broken TOML"),
     ],
 )
@@ -148,7 +151,9 @@ def test_a_field_map_that_cannot_be_meant_is_refused(tmp_path: Path, toml: str, 
 
 
 def test_a_map_may_not_name_a_column_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="the field map names 手口 for technique, which no row has; keys: id, turns"):
+    with pytest.raises(
+        SetupError, match='the field map names the column "手口" for technique, which no row has; keys: id, turns'
+    ):
         load_attacks(written(tmp_path, [ROW]), AttackFields(technique=("手口",)))
 
 

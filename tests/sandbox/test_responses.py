@@ -98,8 +98,14 @@ def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"QUESTION_ID": "問一"}, "FILE: no column RESPONSE; keys: QUESTION_ID"),
-        ({"id": "問一", "RESPONSE": "一"}, "FILE: no column QUESTION_ID; keys: id, RESPONSE"),
+        (
+            {"QUESTION_ID": "問一"},
+            "FILE: no column RESPONSE; rename the columns (in any case of letters); keys: QUESTION_ID",
+        ),
+        (
+            {"id": "問一", "text": "一"},
+            "FILE: no column QUESTION_ID and none RESPONSE; rename the columns (in any case of letters); keys: id, text",
+        ),
         (
             {"QUESTION_ID": "問一", "RESPONSE": ["一", ["二"]]},
             "FILE, row 1: RESPONSE must be a list of texts, a text or null, and holds ['二']; keys: QUESTION_ID, RESPONSE",
