@@ -77,8 +77,8 @@ def named(measures: Measures) -> tuple[NamedMeasure, ...]:
 
 
 @dataclass(slots=True)
-class _Sum:
-    """The sessions of one question that count: their values added up, with the bounds of the undecided ones."""
+class Sum:
+    """Values that count, added up, with the bounds of the undecided ones: of a question's sessions, or of a cluster."""
 
     cluster: str
     total: Fraction = Fraction(0)
@@ -86,30 +86,35 @@ class _Sum:
     high: Fraction = Fraction(0)
     n: int = 0
 
+    def add(self, other: Sum) -> None:
+        """Take the values of another sum."""
+        self.total += other.total
+        self.low += other.low
+        self.high += other.high
+        self.n += other.n
+
 
 @dataclass(slots=True)
-class _Tally:
-    """One measure's running sums, by question."""
+class Tally:
+    """One measure's running sums, by question; `undecided` and `excluded` (by reason) are numbers of records."""
 
-    by_question: dict[str, _Sum] = field(default_factory=dict[str, _Sum])
+    by_question: dict[str, Sum] = field(default_factory=dict[str, Sum])
     undecided: int = 0
     excluded: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, record: Record, value: Value) -> None:
+        """Take what one record gives to the measure."""
         if isinstance(value, LeftOut):
             if value.reason:
                 self.excluded[value.reason] += 1
             return
         question = self.by_question.get(record.sample_id)
         if question is None:
-            question = self.by_question[record.sample_id] = _Sum(record.cluster or record.sample_id)
-        question.total += value.value
-        question.low += value.low
-        question.high += value.high
-        question.n += 1
+            question = self.by_question[record.sample_id] = Sum(record.cluster or record.sample_id)
+        question.add(Sum(question.cluster, value.value, value.low, value.high, n=1))
         self.undecided += value.undecided
 
-    def folded(self, measure: Measure) -> list[_Sum]:
+    def folded(self, measure: Measure) -> list[Sum]:
         """The questions in a fixed order, each as what its sessions make of it; those with too few are not there."""
         sums = [self.by_question[question] for question in sorted(self.by_question)]
         if measure.fold == "mean":
@@ -124,6 +129,14 @@ class _Tally:
         return dict(sorted((+found).items()))
 
 
+def by_cluster(sums: Iterable[Sum]) -> dict[str, Sum]:
+    """What is drawn as a whole, by its name: questions, or all samples of one origin."""
+    together: dict[str, Sum] = {}
+    for one in sums:
+        together.setdefault(one.cluster, Sum(one.cluster)).add(one)
+    return together
+
+
 @dataclass(slots=True)
 class Group:
     """Outcomes and measures of all records, or of those of one task type or label."""
@@ -131,7 +144,7 @@ class Group:
     sessions: int = 0
     questions: set[str] = field(default_factory=set[str])
     outcomes: Counter[Outcome] = field(default_factory=Counter[Outcome])
-    tallies: dict[str, _Tally] = field(default_factory=dict[str, _Tally])
+    tallies: dict[str, Tally] = field(default_factory=dict[str, Tally])
 
     def add(self, record: Record, values: Mapping[str, Value]) -> None:
         """Take one record and what it gives to each measure."""
@@ -139,7 +152,7 @@ class Group:
         self.questions.add(record.sample_id)
         self.outcomes[record.outcome] += 1
         for name, value in values.items():
-            self.tallies.setdefault(name, _Tally()).add(record, value)
+            self.tallies.setdefault(name, Tally()).add(record, value)
 
     def all_outcomes(self) -> dict[Outcome, int]:
         """Every outcome with how many records have it."""
@@ -152,7 +165,7 @@ class Group:
         for measure in measures:
             if measure.average == "types" and not parts:
                 continue
-            tally = self.tallies.get(measure.name, _Tally())
+            tally = self.tallies.get(measure.name, Tally())
             strata = [tally] if measure.average == "questions" else [_tally(part, measure) for part in parts]
             metric = _metric(tally, [stratum.folded(measure) for stratum in strata], measure, plan)
             if measure.always or metric.n:
@@ -161,21 +174,21 @@ class Group:
 
     def passed(self, measure: Measure) -> Mapping[str, tuple[int, int]]:
         """Of each question by id how many of its sessions got 1 in a rate, and how many count."""
-        tally = self.tallies.get(measure.name, _Tally())
+        tally = self.tallies.get(measure.name, Tally())
         return {question: (int(one.total), one.n) for question, one in sorted(tally.by_question.items())}
 
 
-def _tally(group: Group, measure: Measure) -> _Tally:
-    return group.tallies.get(measure.name, _Tally())
+def _tally(group: Group, measure: Measure) -> Tally:
+    return group.tallies.get(measure.name, Tally())
 
 
-def _folded(one: _Sum, fold: Fold) -> _Sum:
+def _folded(one: Sum, fold: Fold) -> Sum:
     """The question as one value: 1 if any (or all) of its sessions have 1."""
     least = Fraction(1 if fold == "any" else one.n)
-    return _Sum(one.cluster, Fraction(one.total >= least), Fraction(one.low >= least), Fraction(one.high >= least), n=1)
+    return Sum(one.cluster, Fraction(one.total >= least), Fraction(one.low >= least), Fraction(one.high >= least), n=1)
 
 
-def _metric(tally: _Tally, strata: Sequence[Sequence[_Sum]], measure: Measure, plan: Plan) -> Metric:
+def _metric(tally: Tally, strata: Sequence[Sequence[Sum]], measure: Measure, plan: Plan) -> Metric:
     """One figure from its strata (a single one where every record weighs the same); empty strata say nothing."""
     excluded = tally.left_out(measure)
     counted = [stratum for stratum in strata if stratum]
@@ -196,14 +209,14 @@ def _metric(tally: _Tally, strata: Sequence[Sequence[_Sum]], measure: Measure, p
     )
 
 
-def _mean(strata: Sequence[Sequence[_Sum]], of: Callable[[_Sum], Fraction]) -> float:
+def _mean(strata: Sequence[Sequence[Sum]], of: Callable[[Sum], Fraction]) -> float:
     """The unweighted mean of the strata's own means."""
     means = [sum(map(of, stratum), Fraction(0)) / sum(one.n for one in stratum) for stratum in strata]
     return float(sum(means, Fraction(0)) / len(means))
 
 
-def _interval(strata: Sequence[Sequence[_Sum]], measure: Measure, plan: Plan) -> Interval:
-    clusters = [_clusters(stratum) for stratum in strata]
+def _interval(strata: Sequence[Sequence[Sum]], measure: Measure, plan: Plan) -> Interval:
+    clusters = [[Cluster(float(one.total), one.n) for one in by_cluster(stratum).values()] for stratum in strata]
     if len(strata) > 1 or measure.average == "types":
         return stratified_bootstrap(clusters, plan)
     (sums,) = strata
@@ -211,13 +224,3 @@ def _interval(strata: Sequence[Sequence[_Sum]], measure: Measure, plan: Plan) ->
     if measure.rate and alone and all(one.n == 1 for one in sums):
         return wilson(int(sum((one.total for one in sums), Fraction(0))), len(sums), plan.level)
     return cluster_bootstrap(clusters[0], plan)
-
-
-def _clusters(sums: Sequence[_Sum]) -> list[Cluster]:
-    """What is drawn as a whole: questions, or all samples of one origin."""
-    together: dict[str, _Sum] = {}
-    for one in sums:
-        cluster = together.setdefault(one.cluster, _Sum(one.cluster))
-        cluster.total += one.total
-        cluster.n += one.n
-    return [Cluster(float(one.total), one.n) for one in together.values()]

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from sandbox.measures import Measure, Measures
-from sandbox.outcome import LeftOut
 from sandbox.record import Record
 from sandbox.statistics import SAME, Plan, paired_bootstrap
-from sandbox.tally import Figures
+from sandbox.tally import Figures, Sum, Tally, by_cluster
 
 ARM = "arm"
 """The label that says which arm a record is in."""
@@ -62,49 +60,12 @@ class Arms(Figures):
     in_both: int
 
 
-@dataclass(slots=True)
-class _Sum:
-    total: Fraction = Fraction(0)
-    low: Fraction = Fraction(0)
-    high: Fraction = Fraction(0)
-    n: int = 0
-
-
-@dataclass(slots=True)
-class _Side:
-    measure: Measure
-    by_origin: dict[str, _Sum] = field(default_factory=dict[str, _Sum])
-    undecided: int = 0
-    left_out: Counter[str] = field(default_factory=Counter[str])
-
-    def add(self, record: Record) -> None:
-        value = self.measure.value(record)
-        if isinstance(value, LeftOut):
-            if value.reason:
-                self.left_out[value.reason] += 1
-            return
-        one = self.by_origin.setdefault(record.cluster or record.sample_id, _Sum())
-        one.total += value.value
-        one.low += value.low
-        one.high += value.high
-        one.n += 1
-        self.undecided += value.undecided
-
-    def whole(self) -> _Sum:
-        total = _Sum()
-        for one in self.by_origin.values():
-            total.total += one.total
-            total.low += one.low
-            total.high += one.high
-            total.n += one.n
-        return total
-
-
 class ArmCounter:
-    """Adds up records one by one; what it keeps is a few numbers an origin."""
+    """Adds up records one by one; what it keeps is a few numbers a question."""
 
     def __init__(self, single: Measure, multi: Measure) -> None:
-        self._single, self._multi = _Side(single), _Side(multi)
+        self._measures = single, multi
+        self._single, self._multi = Tally(), Tally()
 
     @classmethod
     def of(cls, measures: Measures) -> ArmCounter | None:
@@ -116,19 +77,18 @@ class ArmCounter:
 
     def add(self, record: Record) -> None:
         """Take one record; those of one `cluster` are of one origin."""
-        self._single.add(record)
-        self._multi.add(record)
+        single, multi = self._measures
+        self._single.add(record, single.value(record))
+        self._multi.add(record, multi.value(record))
 
     def arms(self, plan: Plan | None = None) -> Arms | None:
         """The figures so far, None where nothing was counted or left out in either arm."""
-        single, multi = self._single.whole(), self._multi.whole()
-        if not (single.n or multi.n or self._single.left_out or self._multi.left_out):
+        singles, multis = by_cluster(self._single.by_question.values()), by_cluster(self._multi.by_question.values())
+        single, multi = _whole(singles), _whole(multis)
+        if not (single.n or multi.n or self._single.excluded or self._multi.excluded):
             return None
-        origins = sorted({*self._single.by_origin, *self._multi.by_origin})
-        pairs = [
-            (self._single.by_origin.get(origin, _Sum()), self._multi.by_origin.get(origin, _Sum()))
-            for origin in origins
-        ]
+        origins = sorted({*singles, *multis})
+        pairs = [(singles.get(origin, Sum(origin)), multis.get(origin, Sum(origin))) for origin in origins]
         between = _between(single, multi, pairs, plan or Plan()) if single.n and multi.n else _Between()
         return Arms(
             single=_arm(self._single, single),
@@ -167,15 +127,24 @@ class _Rates:
     multi: float
 
 
-def _arm(side: _Side, whole: _Sum) -> Arm:
-    left_out = dict(sorted(side.left_out.items()))
+def _whole(by_origin: Mapping[str, Sum]) -> Sum:
+    whole = Sum("")
+    for one in by_origin.values():
+        whole.add(one)
+    return whole
+
+
+def _arm(tally: Tally, whole: Sum) -> Arm:
+    left_out = dict(sorted(tally.excluded.items()))
     if not whole.n:
         return Arm(rate=None, n=0, undecided=0, bounds=None, left_out=left_out)
     bounds = (float(whole.low / whole.n), float(whole.high / whole.n))
-    return Arm(rate=float(whole.total / whole.n), n=whole.n, undecided=side.undecided, bounds=bounds, left_out=left_out)
+    return Arm(
+        rate=float(whole.total / whole.n), n=whole.n, undecided=tally.undecided, bounds=bounds, left_out=left_out
+    )
 
 
-def _between(single: _Sum, multi: _Sum, pairs: Sequence[tuple[_Sum, _Sum]], plan: Plan) -> _Between:
+def _between(single: Sum, multi: Sum, pairs: Sequence[tuple[Sum, Sum]], plan: Plan) -> _Between:
     low = _Rates(float(single.low / single.n), float(multi.low / multi.n))
     high = _Rates(float(single.high / single.n), float(multi.high / multi.n))
     exact = multi.total / multi.n - single.total / single.n
@@ -193,7 +162,7 @@ def _between(single: _Sum, multi: _Sum, pairs: Sequence[tuple[_Sum, _Sum]], plan
     )
 
 
-def _draws(pairs: Sequence[tuple[_Sum, _Sum]], plan: Plan) -> list[_Rates]:
+def _draws(pairs: Sequence[tuple[Sum, Sum]], plan: Plan) -> list[_Rates]:
     """Both rates of each draw of so many origins, with replacement; draws that leave an arm empty are not in it."""
     draw = random.Random(plan.seed).random
     size = len(pairs)
