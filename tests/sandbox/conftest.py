@@ -1,9 +1,10 @@
-"""A small run on disk: one session of each kind, with what a Japanese session holds."""
+"""A small run on disk, one session of each kind, with what a Japanese session holds; and where commands are typed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -167,6 +168,33 @@ def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+
+
+class Printed(Protocol):
+    """What a command printed."""
+
+    @property
+    def out(self) -> str: ...
+
+    @property
+    def err(self) -> str: ...
+
+
+Output = Callable[[], Printed]
+
+
+@pytest.fixture
+def empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands run in an empty folder, with no key in their environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def output(empty_folder: None, capsys: pytest.CaptureFixture[str]) -> Output:
+    """What the commands of the test printed since it was last asked; they run in `empty_folder`."""
+    return capsys.readouterr
 
 
 @pytest.fixture

@@ -6,16 +6,15 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.cli.main import run
+from tests.sandbox.conftest import Output
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "adding-a-benchmark.md").read_text(encoding="utf-8")
-Output = Callable[[], "pytest.CaptureResult[str]"]
 
 
 def block(language: str) -> str:
@@ -25,9 +24,8 @@ def block(language: str) -> str:
 
 
 @pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
+def output(output: Output, monkeypatch: pytest.MonkeyPatch) -> Output:
     """What a command printed, with the page's benchmark in the table and its rows in the working folder."""
-    monkeypatch.chdir(tmp_path)
     Path("tiny_alce.py").write_text(block("python"), encoding="utf-8")
     Path("rows.jsonl").write_text(block("json"), encoding="utf-8")
     spec = importlib.util.spec_from_file_location("tiny_alce", "tiny_alce.py")
@@ -37,7 +35,7 @@ def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setitem(sys.modules, "tiny_alce", module)
     spec.loader.exec_module(module)
     monkeypatch.setitem(BENCHMARKS, "tiny-alce", module.BENCHMARK)
-    return capsys.readouterr
+    return output
 
 
 def test_a_sixth_benchmark_is_one_module_and_one_line(output: Output) -> None:

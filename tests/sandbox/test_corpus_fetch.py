@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from servers.web_server import Page, WebServer, serving_pages
 
 from sandbox.benchmarks.sample import FOLDER
 from sandbox.cli.main import run
+from tests.sandbox.conftest import Output
 from tools.corpus import open_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,15 +37,6 @@ PAGES = {
         b"PK\x03\x04" + b"xl/workbook" + b"\0" * 40, headers=("Content-Type: application/vnd.ms-excel",)
     ),
 }
-
-Output = Callable[[], "pytest.CaptureResult[str]"]
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return capsys.readouterr
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,10 @@ from cassettes.exchange import TapeRequest
 from cassettes.keys import Identities
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
+from tests.sandbox.conftest import Output
 
-Output = Callable[[], "pytest.CaptureResult[str]"]
 CONTEXT = 4_000
 MODELS = {"object": "list", "data": [{"id": "m", "object": "model", "max_model_len": CONTEXT}]}
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder, with no key in its environment."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return capsys.readouterr
 
 
 def n_tokens(body: dict[str, Any]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import Policies, RunSettings, resolve
+from tests.sandbox.conftest import Output
 from tools.tool import SetupError
 
 CATEGORY = "合言葉を守る"
@@ -349,18 +350,6 @@ def test_each_measure_counts_one_arm() -> None:
         own, other = ("multi", "single") if measure.name.endswith("multi") else ("single", "multi")
         assert measure.value(record("5", arm=other)) == LeftOut()
         assert isinstance(measure.value(record("5", arm=own)), Counted)
-
-
-Output = Callable[[], "pytest.CaptureResult[str]"]
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder, with no key in its environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return capsys.readouterr
 
 
 def test_the_bundled_rows_run_without_key_and_network_and_give_a_mixture(output: Output, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
+from tests.sandbox.conftest import Output
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT_KEYS = {"benchmark", "run", "samples", "outcomes", "metrics", "format", "usage", "tape", "digest"}
@@ -25,17 +25,6 @@ METRIC_KEYS = {"value", "n", "excluded", "interval", "bounds"}
 FORMAT_KEYS = {
     "unparsable", "no_sentence", "no_citation", "strict_f1", "recovered_f1", "format_loss", "evidence_loss", "codes",
 }  # fmt: skip
-
-Output = Callable[[], "pytest.CaptureResult[str]"]
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder, with no key in its environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return capsys.readouterr
 
 
 def scripted(body: dict[str, Any]) -> Answer:

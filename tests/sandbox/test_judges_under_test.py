@@ -17,16 +17,7 @@ from servers.chat_server import Answer, calls, message, serving
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
 from sandbox.record import digest
-
-Output = Callable[[], "pytest.CaptureResult[str]"]
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder, with no key in its environment."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return capsys.readouterr
+from tests.sandbox.conftest import Output
 
 
 class Bench:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,10 @@ from servers.chat_server import Answer, message, serving
 from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.cli.main import run
 from sandbox.folder.stored_run import open_run
+from tests.sandbox.conftest import Output
 
-Output = Callable[[], "pytest.CaptureResult[str]"]
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "multichallenge"
 ONE_VERDICT = ("multichallenge", "j-multichallenge", "jmt-safety")
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder, with no key in its environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return capsys.readouterr
 
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))

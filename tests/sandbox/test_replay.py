@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,18 +22,9 @@ from sandbox.cli.main import run
 from sandbox.folder.store import read_records
 from sandbox.folder.stored_run import open_run
 from sandbox.reports.page_compare import compared_with_first
+from tests.sandbox.conftest import Output
 
 RECORDED = Path(__file__).resolve().parents[2] / "cassettes" / "recorded"
-Output = Callable[[], "pytest.CaptureResult[str]"]
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder, with no key in its environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return capsys.readouterr
 
 
 @contextmanager

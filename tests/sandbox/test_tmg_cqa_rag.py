@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from sandbox.folder.store import read_records
 from sandbox.record import Flag, Outcome, Record, ScoreRow, VerdictRow
 from sandbox.settings import resolve
 from sandbox.summary import RunFacts, summarise
+from tests.sandbox.conftest import Output
 from tools.corpus import build
 from tools.extract import extract
 from tools.tool import SetupError
@@ -27,14 +28,6 @@ from tools.tool import SetupError
 DOCS = FOLDER / "docs"
 TOKEI = "https://www.city.nagihara.example/tokei.pdf"
 PARK = "https://www.city.nagihara.example/koen.html"
-Output = Callable[[], "pytest.CaptureResult[str]"]
-
-
-@pytest.fixture
-def output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Output:
-    """What a command printed; the command runs in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return capsys.readouterr
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,7 @@ from sandbox.validating import Problem, Validation, validate
 from tools.corpus import build
 from tools.extract import extract
 
-
-@pytest.fixture(autouse=True)
-def empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Commands run in an empty folder, with no key in their environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "BRAVE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
