@@ -10,13 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sandbox.baseline.given import read_given, states, unwrapped
+from sandbox.baseline.given import PAGE_MARK, read_given, states, unwrapped
 from sandbox.endpoint.lenient import items, mapping
 
 HIT = re.compile(r"^\[(\d+)\] (.*)$")
 SNIPPET = "・"
 RULE = "----"
-PHYSICAL_PAGE = re.compile(r"^【(?:物理ページ|physical page) \d+】$")
 FOUND = re.compile(r"^- \d+(?:文字目|[^:：]*)[^:：]*[:：] ?(.*)$")
 SENTENCE_END = re.compile(r"(?<=[。．！？!?])|\n+")
 TABLE_ROW = re.compile(r"^\|(.*)\|$")
@@ -107,7 +106,7 @@ def _read_result(reading: Reading, tool: str, content: str) -> None:
             inside = not inside
         elif not number:
             continue
-        elif inside and not PHYSICAL_PAGE.match(line):
+        elif inside and not PAGE_MARK.fullmatch(line):
             body.append(line)
         elif tool == "search" and line.startswith(SNIPPET):
             _add(reading, number, title, line.removeprefix(SNIPPET))
