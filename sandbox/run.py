@@ -29,7 +29,6 @@ from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
 from sandbox.benchmarks.locate import HF
 from sandbox.endpoint.chat import encode
-from sandbox.endpoint.model import Endpoint
 from sandbox.folder.provenance import Facts, Provenance, provenance
 from sandbox.folder.sample_file import SAMPLES, as_lines, n_sessions
 from sandbox.folder.store import RunFolder
@@ -159,7 +158,7 @@ async def run(
 
 def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts: Parts) -> Facts:
     """What must be the same for two starts to be one run, and for two runs to be compared."""
-    endpoint, judge = parts.model.endpoint, parts.judge.endpoint
+    judge = parts.judge.endpoint
     rubrics = [rubric for rubric in parts.judging.rubrics if rubric.name in benchmark.judgements]
     return {
         "benchmark": {"name": benchmark.name, "version": benchmark.version},
@@ -170,13 +169,7 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
             # What most benchmarks do not have is named only where it is there.
             **({"left_out": dict(loaded.left_out)} if loaded.left_out else {}),
         },
-        "model": {
-            "name": endpoint.name,
-            "decode": _json(endpoint.fixed),
-            "max_output_tokens": endpoint.max_output_tokens,
-            "context_tokens": endpoint.context_tokens,
-            **_counting(settings, parts),
-        },
+        "model": _given(settings, loaded.samples) if settings.responses is not None else _generated(settings, parts),
         "judge": {
             "name": judge.name,
             "decode": _json(judge.fixed),
@@ -200,25 +193,22 @@ def compared(benchmark: Benchmark, settings: RunSettings, loaded: Loaded, parts:
     }
 
 
-def _counting(settings: RunSettings, parts: Parts) -> Facts:
-    """How prompts are counted before they are sent, where they are to be; a replay has to ask the same."""
-    counter = parts.model.counter
-    return {} if settings.model.count_tokens == "never" else {"token_count": counter.kind if counter else "none"}
-
-
-def _generated(endpoint: Endpoint) -> Facts:
+def _generated(settings: RunSettings, parts: Parts) -> Facts:
+    """The model as it is asked. How prompts are counted beforehand stands there too: a replay has to ask the same."""
+    endpoint, counter = parts.model.endpoint, parts.model.counter
     return {
         "name": endpoint.name,
         "decode": _json(endpoint.fixed),
         "max_output_tokens": endpoint.max_output_tokens,
         "context_tokens": endpoint.context_tokens,
+        **({} if settings.model.count_tokens == "never" else {"token_count": counter.kind if counter else "none"}),
     }
 
 
-def _given(endpoint: Endpoint, samples: Sequence[Sample]) -> Facts:
+def _given(settings: RunSettings, samples: Sequence[Sample]) -> Facts:
     """Answers that exist already: how they were made, nobody here knows."""
     answers = encode([[sample.id, sample.script.responses] for sample in samples])
-    return {"name": endpoint.name, "responses": hashlib.sha256(answers).hexdigest()}
+    return {"name": settings.model.name, "responses": hashlib.sha256(answers).hexdigest()}
 
 
 def sessions_of(samples: Sequence[Sample], repeats: int) -> list[tuple[Sample, int]]:

@@ -169,11 +169,7 @@ def run(
     done: list[_Done] = []
     files: list[Path | None] = [*responses] if responses else [None]
     for file in files:
-        own = flags | (
-            {"responses": str(file), "model.name": model or file.stem.removesuffix("_responses")}
-            if file is not None
-            else {}
-        )
+        own = flags | (_answers(file, model) if file is not None else {})
         resolved = resolve(benchmark, defaults, settings, own, derived.base if derived else None)
         if attempts and attempts > 1 and all(measure.fold == "mean" for measure in chosen.measures(resolved)):
             raise SetupError(f"{benchmark} knows no attempts of which one may pass; --repeats {attempts} asks as often")

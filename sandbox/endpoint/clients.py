@@ -60,11 +60,11 @@ async def model_client(
     transport = _transport(model, access, reply, settings.concurrency)
     # Answers that exist already need no server: nothing is ever sent.
     embedded = (*EMBEDDED, model.name) if settings.responses is not None else EMBEDDED
-    client = await _openai(stack, model, access, transport, embedded)
+    sdk = await _sdk(stack, model, access, transport, embedded)
     if access is None:
         endpoint = model_endpoint(model, context_tokens=recorded.context_tokens, shrink=shrink)
-        return Client(_client(client, endpoint, access, recorded.counter), ServerFacts())
-    server = await _client(client, model_endpoint(model, context_tokens=None, shrink=shrink), access).facts()
+        return Client(_client(sdk, endpoint, access, recorded.counter), ServerFacts())
+    server = await _client(sdk, model_endpoint(model, context_tokens=None, shrink=shrink), access).facts()
     context = min(model.context_tokens, server.max_model_len or model.context_tokens)
     if model.max_output_tokens >= context and not shrink:
         raise SetupError(
@@ -72,15 +72,15 @@ async def model_client(
             "sample would overflow. Set --max-output-tokens lower, or --on-tight-context shrink"
         )
     endpoint = model_endpoint(model, context_tokens=context, shrink=shrink)
-    counter = await _counter(client, model, endpoint)
-    return Client(_client(client, endpoint, access, counter), server)
+    counter = await _counter(sdk.client, model, endpoint)
+    return Client(_client(sdk, endpoint, access, counter), server)
 
 
 async def judge_client(stack: AsyncExitStack, settings: RunSettings, access: Access | None) -> Client:
     """The judge; `access` None = the tape alone answers. Raises SetupError for a server that cannot be reached."""
     judge = settings.judge
-    client = await _openai(stack, judge, access, _transport(judge, access, judge_reply, judge.concurrency))
-    made = _client(client, judge_endpoint(judge), access)
+    sdk = await _sdk(stack, judge, access, _transport(judge, access, judge_reply, judge.concurrency))
+    made = _client(sdk, judge_endpoint(judge), access)
     return Client(made, ServerFacts() if access is None else await made.facts())
 
 
@@ -90,13 +90,19 @@ async def _counter(client: AsyncOpenAI, model: ModelSettings, endpoint: Endpoint
     return await find_counter(client, endpoint.name, endpoint.fixed, endpoint.max_output_field)
 
 
-def _client(
-    client: AsyncOpenAI, endpoint: Endpoint, access: Access | None, kind: CounterKind | None = None
-) -> ModelClient:
-    counter = TokenCounter(client, kind, endpoint.name, endpoint.fixed) if kind is not None else None
+@dataclass(frozen=True, slots=True)
+class _Sdk:
+    """The SDK's client, and the HTTP client under it."""
+
+    client: AsyncOpenAI
+    http: httpx2.AsyncClient
+
+
+def _client(sdk: _Sdk, endpoint: Endpoint, access: Access | None, kind: CounterKind | None = None) -> ModelClient:
+    counter = TokenCounter(sdk.client, kind, endpoint.name, endpoint.fixed) if kind is not None else None
     if access is None:
-        return ModelClient(client, endpoint, counter=counter)
-    return ModelClient(client, endpoint, redact=access.redact, counter=counter)
+        return ModelClient(sdk.client, sdk.http, endpoint, counter=counter)
+    return ModelClient(sdk.client, sdk.http, endpoint, redact=access.redact, counter=counter)
 
 
 def _transport(
@@ -111,13 +117,13 @@ def _transport(
     return TapeTransport(Abridged(live) if counts else live)
 
 
-async def _openai(
+async def _sdk(
     stack: AsyncExitStack,
     settings: ModelSettings | JudgeSettings,
     access: Access | None,
     transport: httpx2.AsyncBaseTransport,
     embedded: Sequence[str] = (BASELINE,),
-) -> AsyncOpenAI:
+) -> _Sdk:
     """The SDK's client on our transport; its own retries are off, because ours are classified and counted."""
     role = "model" if isinstance(settings, ModelSettings) else "judge"
     if settings.base_url is None and settings.name not in embedded:
@@ -127,4 +133,5 @@ async def _openai(
     key = (access.environ.get(settings.api_key_env) if access is not None else None) or "none"
     http = httpx2.AsyncClient(transport=transport, trust_env=False, timeout=None)
     base_url = settings.base_url or BASE_URL
-    return await stack.enter_async_context(AsyncOpenAI(base_url=base_url, api_key=key, http_client=http, max_retries=0))
+    client = AsyncOpenAI(base_url=base_url, api_key=key, http_client=http, max_retries=0)
+    return _Sdk(await stack.enter_async_context(client), http)

@@ -81,7 +81,7 @@ class StoredRun:
 def _left_out(path: Path) -> dict[str, int]:
     """The rows of the data that were not asked, as the provenance counts them."""
     capsule = read_provenance(path)
-    data = mapping(capsule.compared.get("data")) if capsule is not None else {}
+    data = mapping(capsule.compared.get("data") if capsule is not None else None)
     return {reason: n for reason, n in mapping(data.get("left_out")).items() if isinstance(n, int)}
 
 

@@ -265,7 +265,7 @@ def test_baseline_judges_an_answer_through_the_client_that_real_judges_use() -> 
         transport = BaselineTransport(judge_reply, "baseline")
         async with httpx2.AsyncClient(transport=transport) as http:
             openai = AsyncOpenAI(base_url=BASE_URL, api_key="none", http_client=http, max_retries=0)
-            judge = ModelClient(openai, judge_endpoint(JudgeSettings.model_validate({})))
+            judge = ModelClient(openai, http, judge_endpoint(JudgeSettings.model_validate({})))
             answer, evidence = parse(raw), {1: EVIDENCE}
             judged = await judge_units(
                 judge, QUESTION, untagged(answer), evidence, units(answer, evidence), load_citation_judging("ja")

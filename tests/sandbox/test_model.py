@@ -43,7 +43,7 @@ def ask(
             ) as client:
                 chosen = settings or ModelSettings(name="m", retries=2)
                 endpoint = model_endpoint(chosen, context_tokens=context, shrink=shrink)
-                model = ModelClient(client, endpoint, no_sleep)
+                model = ModelClient(client, http, endpoint, no_sleep)
                 return await model.chat(Conversation(HELLO), **more), server
 
     return asyncio.run(go())
@@ -166,7 +166,7 @@ def test_a_server_that_goes_away_stops_the_run() -> None:
         http = httpx2.AsyncClient(transport=AiohttpTransport(connections=4, total_timeout_s=10), trust_env=False)
         async with AsyncOpenAI(base_url=url, api_key="x", http_client=http, max_retries=0) as client:
             endpoint = model_endpoint(ModelSettings(name="m", retries=1), context_tokens=None, shrink=False)
-            model = ModelClient(client, endpoint, no_sleep)
+            model = ModelClient(client, http, endpoint, no_sleep)
             with pytest.raises(SetupError, match="cannot reach the server of m"):
                 await model.facts()
             with pytest.raises(SetupError, match="repeat the same command"):
@@ -236,7 +236,7 @@ def test_server_facts_are_read_leniently(models: object, facts: ServerFacts) -> 
             http = httpx2.AsyncClient(transport=AiohttpTransport(connections=4, total_timeout_s=10), trust_env=False)
             async with AsyncOpenAI(base_url=server.base_url, api_key="x", http_client=http) as client:
                 endpoint = model_endpoint(ModelSettings(name="m"), context_tokens=None, shrink=False)
-                return await ModelClient(client, endpoint).facts()
+                return await ModelClient(client, http, endpoint).facts()
 
     assert asyncio.run(go()) == facts
 
