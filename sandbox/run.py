@@ -131,7 +131,7 @@ async def run(
             nonce = playing.recorded.nonce if playing.recorded is not None else None
             hub = loaded.path if loaded.path.startswith(HF) else None
             fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce, hub)
-            capsule = folder.begin(as_toml(settings), fresh)
+            capsule = folder.begin(as_toml(settings), fresh, settings.repeats)
             folder.write_lines(SAMPLES, as_lines(loaded.samples))
             if loaded.left_out_lines:
                 folder.write(LEFT_OUT, "\n".join(loaded.left_out_lines))

@@ -56,10 +56,11 @@ class RunFolder:
     ) -> None:
         self._close()
 
-    def begin(self, settings_toml: str, provenance: Provenance) -> Provenance:
+    def begin(self, settings_toml: str, provenance: Provenance, repeats: int | None = None) -> Provenance:
         """Start the run, or continue it: the provenance of the whole run so far, with this start added.
 
-        Raises SetupError where the folder holds a run that differs in what is compared, naming what differs.
+        Raises SetupError where the folder holds a run that differs in what is compared, naming what differs, and where a
+        sample was played more than `repeats` times: figures of k sessions would be made of more than k.
         """
         earlier = self.provenance()
         if earlier is not None:
@@ -70,9 +71,15 @@ class RunFolder:
                     "Use another --out, or the settings that it was started with."
                 )
             provenance = earlier.continued(provenance)
+        self._open_records()
+        played = max((repeat + 1 for _, repeat in self.finished), default=0)
+        if repeats is not None and played > repeats:
+            raise SetupError(
+                f"{self.path} holds up to {played} sessions a question, and this start asks for {repeats}: "
+                f"ask for {played} (--repeats, multichallenge: --attempts), or use another --out"
+            )
         self.write(SETTINGS, settings_toml)
         self.write(PROVENANCE, provenance.model_dump_json(indent=1))
-        self._open_records()
         return provenance
 
     def provenance(self) -> Provenance | None:

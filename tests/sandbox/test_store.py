@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.folder.provenance import Provenance, mixed, provenance
-from sandbox.folder.store import RECORDS, RunFolder, disk_error, read_provenance, read_records
+from sandbox.folder.store import RECORDS, SETTINGS, RunFolder, disk_error, read_provenance, read_records
 from sandbox.record import Record, digest
 from tools.tool import SetupError
 
@@ -78,6 +78,21 @@ def test_a_run_of_another_configuration_is_refused_and_told_what_differs(tmp_pat
     assert [row.sample_id for row in read_records(tmp_path)] == ["q1"]
 
 
+def test_a_start_that_asks_for_fewer_sessions_than_were_played_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    with RunFolder(tmp_path) as folder:
+        folder.begin("repeats = 3\n", capsule(), repeats=3)
+        for repeat in range(3):
+            folder.append(record("問一").model_copy(update={"repeat": repeat}))
+    with (
+        RunFolder(tmp_path) as folder,
+        pytest.raises(SetupError, match=r"holds up to 3 sessions a question, .* asks for 2"),
+    ):
+        folder.begin("repeats = 2\n", capsule(), repeats=2)
+    assert (tmp_path / SETTINGS).read_text(encoding="utf-8") == "repeats = 3\n"
+    with RunFolder(tmp_path) as folder:
+        folder.begin("repeats = 4\n", capsule(), repeats=4)
+
+
 def test_each_start_is_listed_and_the_nonce_stays(tmp_path: Path) -> None:
     with RunFolder(tmp_path) as folder:
         first = folder.begin("", capsule())
@@ -113,3 +128,13 @@ def test_digest_leaves_out_time_and_usage_and_does_not_mind_the_order() -> None:
 
 def test_mixed_names_each_difference_by_its_path() -> None:
     assert mixed({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2, "c": [1]}, "d": None}) == ["a.b was 1, is 2"]
+
+
+def test_a_start_in_a_checkout_names_its_commit() -> None:
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        pytest.skip("no checkout: nothing to name")
+    (start,) = capsule().starts
+    assert start.git_commit is not None
+    assert len(start.git_commit) == 40
+    assert start.git_dirty is not None
