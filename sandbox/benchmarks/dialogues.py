@@ -18,6 +18,7 @@ from sandbox.benchmarks.cells import Cells, check_unique, shown_value
 from sandbox.benchmarks.columns import columns_named
 from sandbox.benchmarks.rows import is_null, read_table, shown
 from sandbox.endpoint.lenient import mapping
+from tools.tool import SetupError
 
 Role = Literal["system", "user", "assistant"]
 Answer = Literal["yes", "no"]
@@ -86,8 +87,21 @@ def load_dialogues(path: Path) -> Dialogues:
     columns = columns_named(table, COLUMNS, OPTIONAL)
     dialogues = tuple(_Reader(Cells(path, row), columns).dialogue() for row in table.rows)
     check_unique(table, [dialogue.id for dialogue in dialogues], "make ids unique")
+    _check_axes(path, dialogues)
     unused = tuple(column for column in table.columns if column not in columns.values())
     return Dialogues(path, table.sha256, dialogues, unused)
+
+
+def _check_axes(path: Path, dialogues: Sequence[Dialogue]) -> None:
+    """Refuse two spellings of one axis: each would weigh as much as a whole axis in their mean."""
+    spelled: dict[str, str] = {}
+    for dialogue in dialogues:
+        first = spelled.setdefault(" ".join(dialogue.axis.split()).casefold(), dialogue.axis)
+        if first != dialogue.axis:
+            raise SetupError(
+                f"{path}: {shown_value(first)} and {shown_value(dialogue.axis)} (question {shown_value(dialogue.id)}) are "
+                "one axis in two spellings, which would count as two; write it in one"
+            )
 
 
 def dialogue_facts(rows: Sequence[Dialogue]) -> Mapping[str, str]:

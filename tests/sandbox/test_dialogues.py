@@ -187,6 +187,14 @@ def test_one_column_in_two_spellings_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, row(axis="別")) == f"AXIS and axis are both axis; keep one; {KEYS}, axis"
 
 
+def test_one_axis_in_two_spellings_is_refused_for_it_would_weigh_twice_in_the_mean(tmp_path: Path) -> None:
+    rows = row(), row(QUESTION_ID="問２", AXIS="SELF_COHERENCE"), row(QUESTION_ID="問３", AXIS="inference_memory ")
+    assert refusal(tmp_path, *rows) == (
+        "'INFERENCE_MEMORY' and 'inference_memory ' (question '問３') are one axis in two spellings, which would count as "
+        "two; write it in one"
+    )
+
+
 def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
     message = f"row 2: the id '問１' is already that of row 1; make ids unique; {KEYS}"
     assert refusal(tmp_path, row(), row()) == message
