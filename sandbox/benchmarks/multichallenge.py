@@ -51,7 +51,7 @@ def load(settings: RunSettings, _: SourceResolver | None) -> Loaded:
     if settings.responses is not None:
         file = read_responses(Path(settings.responses), [row.id for row in dialogues.rows])
         answers.update(sessions_of(file, settings.repeats))
-        notes = response_notes(file, settings.repeats)
+        notes = response_notes(file, settings.repeats, [row.id for row in dialogues.rows[: settings.limit]])
     return Loaded(
         samples=tuple(_sample(row, answers.get(row.id)) for row in dialogues.rows),
         path=data.source,

@@ -82,16 +82,21 @@ def sessions_of(responses: Responses, n_sessions: int) -> Mapping[str, Texts]:
     return {name: (*texts, *[None] * n_sessions)[:n_sessions] for name, texts in responses.by_id.items()}
 
 
-def response_notes(responses: Responses, n_sessions: int) -> tuple[str, ...]:
-    """What people must know of the file beside its score, a sentence each: what it lacks, and what of it is not read."""
-    unanswered = [name for name, texts in responses.by_id.items() if not any(text and text.strip() for text in texts)]
-    without = [name for name in unanswered if name not in set(responses.missing)]
-    read = [text for texts in responses.by_id.values() for text in texts[:n_sessions] if text]
+def response_notes(responses: Responses, n_sessions: int, asked: Sequence[str]) -> tuple[str, ...]:
+    """What people must know of the file beside its score, a sentence each: what it lacks, and what of it is not read.
+
+    `asked`: the questions that the run asks, which may be fewer than the data has.
+    """
+    by_id = {name: responses.by_id[name] for name in asked}
+    missing = [name for name in responses.missing if name in by_id]
+    unanswered = [name for name, texts in by_id.items() if not any(text and text.strip() for text in texts)]
+    without = [name for name in unanswered if name not in set(missing)]
+    read = [text for texts in by_id.values() for text in texts[:n_sessions] if text]
     n_errors = sum(map(is_error_text, read))
-    n_more = sum(len(texts) > n_sessions for texts in responses.by_id.values())
-    n_asked = len(responses.by_id)
+    n_more = sum(len(texts) > n_sessions for texts in by_id.values())
+    n_asked = len(by_id)
     notes = (
-        (len(responses.missing), f"of {n_asked} questions have no row and count as not answered", responses.missing),
+        (len(missing), f"of {n_asked} questions have no row and count as not answered", missing),
         (len(without), f"of {n_asked} questions have a row without a response and count as not answered", without),
         (n_errors, "responses are the text of an HTTP error and count as failed generations", ()),
         (len(responses.unknown), "ids are no question of the data and are not read", responses.unknown),

@@ -129,15 +129,23 @@ def test_a_row_without_the_column_is_refused_where_null_would_say_it(tmp_path: P
 
 def test_what_a_file_lacks_and_what_of_it_is_not_read_is_said(tmp_path: Path) -> None:
     first = written(tmp_path, *answers(問一=[ERROR, "二"], 問二=[" "]))
-    assert response_notes(read_responses(first, ASKED), 1) == (
+    assert response_notes(read_responses(first, ASKED), 1, ASKED) == (
         f"{first}: 1 of 3 questions have no row and count as not answered: 問三",
         f"{first}: 1 of 3 questions have a row without a response and count as not answered: 問二",
         f"{first}: 1 responses are the text of an HTTP error and count as failed generations",
         f"{first}: 1 questions have more than 1 responses; the rest are not read",
     )
     second = written(tmp_path, *answers(問一="一", 問二="二", 問三="三", a="", b="", c="", d=""))
-    assert response_notes(read_responses(second, ASKED), 1) == (
+    assert response_notes(read_responses(second, ASKED), 1, ASKED) == (
         f"{second}: 4 ids are no question of the data and are not read: a, b, c…",
+    )
+
+
+def test_of_a_run_of_the_first_questions_only_what_these_lack_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, *answers(問一=["一"], 問二=ERROR))
+    assert response_notes(read_responses(path, ASKED), 1, ASKED[:1]) == ()
+    assert response_notes(read_responses(path, ASKED), 1, ASKED[:2]) == (
+        f"{path}: 1 responses are the text of an HTTP error and count as failed generations",
     )
 
 
@@ -154,7 +162,7 @@ def test_the_published_answers_of_all_twelve_models_join_the_questions() -> None
         assert sessions_of(read, 1) == {row["QUESTION_ID"]: tuple(row["RESPONSE"]) for row in given}
         assert (read.most, read.missing, read.unknown) == (1, (), ())
         n_no += sum(texts == ("No",) for texts in read.by_id.values())
-        for note in response_notes(read, 1):
+        for note in response_notes(read, 1, tuple(read.by_id)):
             words = note.removeprefix(f"{path}: ")
             assert words == "7 responses are the text of an HTTP error and count as failed generations"
             n_errors[path.stem] += 7
@@ -169,7 +177,7 @@ def test_the_bundled_answers_hold_each_of_these_cases() -> None:
     read = read_responses(path, asked)
     assert read.missing == read.unknown == ()
     assert Counter(len(texts) for texts in read.by_id.values()) == {0: 2, 1: 2, 2: 8}
-    assert response_notes(read, 2) == (
+    assert response_notes(read, 2, tuple(read.by_id)) == (
         f"{path}: 2 of 12 questions have a row without a response and count as not answered: mini-en-08, mini-en-10",
         f"{path}: 1 responses are the text of an HTTP error and count as failed generations",
     )
