@@ -22,6 +22,8 @@ from sandbox.tally import Metric
 NOTHING = "–"
 ENGLISH, JAPANESE = "multichallenge", "j-multichallenge"
 MODEL_CELLS = 28
+PLAIN = "pass_rate"
+"""The rate of single attempts, and the mean of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,12 @@ def side_by_side(summaries: Sequence[Summary]) -> Iterator[Table]:
     for name in dict.fromkeys(made.benchmark for made in summaries):
         form = BENCHMARKS[name].published if name in BENCHMARKS else None
         if form is not None:
-            yield _published([made for made in summaries if made.benchmark == name], form)
+            runs = [made for made in summaries if made.benchmark == name]
+            # pass@2 and pass@3 of a task type are no figures of one column.
+            rates = [_rate(made) if form.by_type else "" for made in runs]
+            for rate in dict.fromkeys(rates):
+                alike = [made for made, other in zip(runs, rates, strict=True) if other == rate]
+                yield _published(alike, form, rate)
     thinking = list(_thinking_pairs(summaries))
     if thinking:
         yield _thinking(thinking)
@@ -63,7 +70,8 @@ def _same_model(name: str, published: str) -> bool:
     return name.casefold().rpartition("/")[2] == published.casefold()
 
 
-def _published(summaries: Sequence[Summary], form: PublishedForm) -> Table:
+def _published(summaries: Sequence[Summary], form: PublishedForm, rate: str) -> Table:
+    """The publication's table; `rate` is what it shows of each task type, where it does."""
     shown = _fraction if form.fraction else _percent
     columns = list(dict.fromkeys(name for made in summaries for name in _columns(made, form)))
     titles = {one.name: one.short for made in summaries for one in made.measures}
@@ -72,10 +80,10 @@ def _published(summaries: Sequence[Summary], form: PublishedForm) -> Table:
     heads += [_head(name) for name in types]
     heads += [titles[name] for name in columns]
     heads += ["difference", "ratio"] if any(made.arms for made in summaries) else []
-    table = figure_table(f"As published · {summaries[0].benchmark}", heads)
+    table = figure_table(f"As published · {summaries[0].benchmark}{_said(summaries[0], rate)}", heads)
     for made in summaries:
         cells = ["o" if made.thinking else NOTHING] if form.thinking else []
-        cells += [shown(_of_type(made, name, _rate(made))) for name in types]
+        cells += [shown(_of_type(made, name, rate)) for name in types]
         cells += [shown(made.metrics.get(name)) for name in columns]
         cells += _arms(made) if any(other.arms for other in summaries) else []
         table.add_row(one_line(made.model, MODEL_CELLS), *cells)
@@ -114,16 +122,26 @@ def _rate(made: Summary) -> str:
     )
 
 
+def _said(made: Summary, rate: str) -> str:
+    """What the rate by task type is called, behind the title; nothing where it is the plain pass rate."""
+    return (
+        ""
+        if rate in ("", PLAIN)
+        else next(f" · {one.title.partition(',')[0]}" for one in made.measures if one.name == rate)
+    )
+
+
 def _of_type(made: Summary, task_type: str, measure: str) -> Metric | None:
     part = made.by_task_type.get(task_type)
     return part.metrics.get(measure) if part is not None else None
 
 
 def _thinking_pairs(summaries: Sequence[Summary]) -> Iterator[_Two]:
-    """Runs of the same benchmark and model, one without any reasoning and one with it."""
+    """Runs of the same benchmark, model and rate, one without any reasoning and one with it."""
     for off in summaries:
         for on in summaries:
-            if (off.benchmark, off.model) == (on.benchmark, on.model) and not off.thinking and on.thinking:
+            alike = (off.benchmark, off.model, _rate(off)) == (on.benchmark, on.model, _rate(on))
+            if alike and not off.thinking and on.thinking:
                 yield _Two(off.model, off, on)
 
 
@@ -132,7 +150,7 @@ def _thinking(pairs: Sequence[_Two]) -> Table:
     table = figure_table("Thinking off → on, %", ["off", "on", "difference"])
     for pair in pairs:
         rate = _rate(pair.before)
-        name = f"{one_line(pair.model, MODEL_CELLS)} · {pair.before.benchmark}"
+        name = f"{one_line(pair.model, MODEL_CELLS)} · {pair.before.benchmark}{_said(pair.before, rate)}"
         table.add_row(name, *_change(pair.before.metrics.get(rate), pair.after.metrics.get(rate)))
         for task_type in pair.before.by_task_type:
             before, after = (_of_type(made, task_type, rate) for made in (pair.before, pair.after))
@@ -153,7 +171,7 @@ def _languages(pairs: Sequence[_Two]) -> Table:
     table = figure_table("English → Japanese, %", ["English", "Japanese", "difference"])
     for pair in pairs:
         table.add_row(one_line(pair.model, MODEL_CELLS))
-        for name, title in (("pass_rate", "all questions"), ("axis_mean", "mean of the axes")):
+        for name, title in ((PLAIN, "all questions"), ("axis_mean", "mean of the axes")):
             table.add_row(f"  {title}", *_change(pair.before.metrics.get(name), pair.after.metrics.get(name)))
     return table
 

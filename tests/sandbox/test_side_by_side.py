@@ -71,6 +71,27 @@ def test_with_several_attempts_the_published_column_is_pass_at_k_and_says_so() -
     assert "pass@2 (axes)" in text([run("multichallenge", "a", (1, 2), repeats=2)])
 
 
+def test_runs_of_other_numbers_of_attempts_share_no_column_and_no_difference() -> None:
+    runs = [run("multichallenge", "m", (1, 2)), run("multichallenge", "m", (2, 2), repeats=2, thinking=True)]
+    assert (
+        text(runs)
+        == """\
+                               INFERENCE       SELF
+As published · multichallenge     MEMORY  COHERENCE  Pass (axes)
+────────────────────────────────────────────────────────────────
+m                                   25.0       50.0         37.5
+                                        INFERENCE       SELF
+As published · multichallenge · pass@2     MEMORY  COHERENCE  pass@2 (axes)
+───────────────────────────────────────────────────────────────────────────
+m                                            50.0       50.0           50.0"""
+    )
+
+
+def test_the_difference_that_thinking_makes_to_pass_at_k_is_called_so() -> None:
+    runs = [run("multichallenge", "m", (1, 1), repeats=2), run("multichallenge", "m", (2, 2), repeats=2, thinking=True)]
+    assert "m · multichallenge · pass@2  25.0  50.0       +25.0" in text(runs)
+
+
 def test_j_multichallenge_is_a_fraction_with_thinking_and_the_mean_of_axes_beside_it() -> None:
     runs = [
         run("j-multichallenge", "m", (1, 1), repeats=3),
