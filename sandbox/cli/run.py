@@ -159,22 +159,32 @@ def run(
         flags["search.engine"] = "local"
     flags |= rubric_settings(chosen, rubric)
     _check(chosen, attempts=attempts, repeats=repeats, responses=responses)
-    defaults = {**chosen.defaults, **(mini_settings(chosen) if mini else {})}
+    # Over a settings file, which may name data of its own; under the flags.
+    given = (mini_settings(chosen, data) if mini else {}) | {
+        name: value for name, value in flags.items() if value is not None
+    }
     derived = _derived(web_from or [], fork_from, on_web_miss)
     if derived is not None and data is None:
         chosen = derived.benchmark
         if chosen.name != benchmark:
             raise SetupError(f"the recorded run is one of {chosen.name}, not of {benchmark}")
     suffix = ("-mini" if mini else "") + _suffix(web_from or [], fork_from)
-    done: list[_Done] = []
     files: list[Path | None] = [*responses] if responses else [None]
+    runs: dict[Path, RunSettings] = {}
     for file in files:
-        own = flags | (_answers(file, model) if file is not None else {})
-        resolved = resolve(benchmark, defaults, settings, own, derived.base if derived else None)
+        own = given | (_answers(file, model) if file is not None else {})
+        resolved = resolve(benchmark, chosen.defaults, settings, own, derived.base if derived else None)
         if attempts and attempts > 1 and all(measure.fold == "mean" for measure in chosen.measures(resolved)):
             raise SetupError(f"{benchmark} knows no attempts of which one may pass; --repeats {attempts} asks as often")
         name = default_name(resolved) + suffix
         folder = Path("runs") / name if out is None else out / name if len(files) > 1 else out
+        if folder in runs:
+            raise SetupError(
+                f"{runs[folder].responses} and {file} would both be run in {folder}: rename one of the files"
+            )
+        runs[folder] = resolved
+    done: list[_Done] = []
+    for folder, resolved in runs.items():
         playing = with_verdicts(derived.playing if derived else Playing(), verdicts_from or [], folder)
         end = _run(chosen, resolved, folder, playing, quiet=quiet)
         done.append(_finished(folder, end))
@@ -213,8 +223,10 @@ def rubric_settings(benchmark: Benchmark, file: Path | None) -> Overrides:
         raise SetupError(f"{benchmark.name} has no rubric to replace; its prompts go by --set judge.prompts=FOLDER")
     try:
         return {"judge.criterion_prompt": file.read_text(encoding="utf-8-sig")}
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"the rubric {file} cannot be read: {error}") from error
+    except OSError as error:
+        raise SetupError(f"the rubric {file} cannot be read: {error.strerror or type(error).__name__}") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"the rubric {file}: not UTF-8; convert the file, e.g. iconv -f CP932 -t UTF-8") from error
 
 
 def _check(benchmark: Benchmark, *, attempts: int | None, repeats: int | None, responses: list[Path] | None) -> None:
@@ -226,8 +238,10 @@ def _check(benchmark: Benchmark, *, attempts: int | None, repeats: int | None, r
         raise SetupError("--attempts and --repeats both say how many answers a question gets: give one of them")
 
 
-def mini_settings(benchmark: Benchmark) -> Overrides:
-    """The settings of `--mini`. Raises SetupError where the benchmark has no bundled rows."""
+def mini_settings(benchmark: Benchmark, data: str | None) -> Overrides:
+    """The settings of `--mini`. Raises SetupError where the benchmark has no bundled rows, or `data` names others."""
+    if data is not None:
+        raise SetupError(f"--mini brings rows of its own: leave out either it or --data {data}")
     if benchmark.mini is None:
         raise SetupError(f"{benchmark.name} has no bundled rows")
     return benchmark.mini

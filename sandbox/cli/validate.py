@@ -67,7 +67,7 @@ def validate(
         "search.corpus": None if corpus is None else str(corpus),
         **rubric_settings(chosen, rubric),
     }
-    settings = resolve(benchmark, {**chosen.defaults, **(mini_settings(chosen) if mini else {})}, None, flags)
+    settings = resolve(benchmark, {**chosen.defaults, **(mini_settings(chosen, data) if mini else {})}, None, flags)
     found = validate_benchmark(chosen, settings, _loaded(chosen, settings))
     if json_:
         made = found.model_dump(mode="json") | {"ok": found.is_sound}

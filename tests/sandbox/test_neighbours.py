@@ -57,6 +57,31 @@ def test_a_judge_that_says_nothing_leaves_every_answer_undecided_in_its_own_grou
         assert metric["bounds"] == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_bundled_rows_and_rows_of_your_own_are_not_asked_for_at_once(command: str, output: Output) -> None:
+    assert run([command, "multichallenge", "--mini", "--data", "対話.jsonl"]) == 2
+    assert output().err == ("pincite: --mini brings rows of its own: leave out either it or --data 対話.jsonl\n")
+
+
+def test_bundled_rows_win_over_the_data_of_a_settings_file(output: Output) -> None:
+    Path("run.toml").write_text('data = "対話.jsonl"\n', encoding="utf-8")
+    options = ["--mini", "--settings", "run.toml", "--limit", "1", "--out", "run", "--json", "--quiet"]
+    assert run(["run", "multichallenge", *options]) == 0
+    assert open_run(Path("run")).settings.data == "mini:multichallenge.jsonl"
+
+
+def test_two_files_of_answers_that_would_share_a_folder_are_refused_before_either_is_judged(output: Output) -> None:
+    for folder in ("甲", "乙"):
+        Path(folder).mkdir()
+        Path(folder, "m.jsonl").write_text('{"QUESTION_ID": "mini-en-01", "RESPONSE": "No"}\n', encoding="utf-8")
+    files = ["--responses", "甲/m.jsonl", "--responses", "乙/m.jsonl"]
+    assert run(["run", "multichallenge", "--mini", *files, "--out", "out", "--quiet"]) == 2
+    assert output().err == (
+        "pincite: 甲/m.jsonl and 乙/m.jsonl would both be run in out/multichallenge-m-mini: rename one of the files\n"
+    )
+    assert not Path("out").exists()
+
+
 def test_the_judge_sees_the_answer_and_the_question_and_not_the_dialogue(output: Output) -> None:
     asked: list[str] = []
 
