@@ -37,6 +37,8 @@ PAGES = {
         b"PK\x03\x04" + b"xl/workbook" + b"\0" * 40, headers=("Content-Type: application/vnd.ms-excel",)
     ),
 }
+# Whoever starts the suite in the background may have it ignore Ctrl-C, and a child would inherit that.
+MAIN = "import signal; signal.signal(2, signal.default_int_handler); from sandbox.cli.main import main; main()"
 
 
 @pytest.fixture
@@ -148,6 +150,38 @@ def test_a_second_start_asks_for_nothing_that_came(web: WebServer, output: Outpu
     assert kept == [row for row in rows if not row["url"].endswith("/busy")]
 
 
+def test_a_start_for_fewer_questions_forgets_nothing_that_the_ledger_knows(
+    web: WebServer, output: Output, tmp_path: Path
+) -> None:
+    path = data(web, tmp_path)
+    assert fetch(path) == 0
+    long_ago = "2026-10-01T00:00:00+00:00"
+    rows = [row | {"checked_at": long_ago} for row in ledger(Path("docs"))]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (tmp_path / "docs" / "links.jsonl").write_text(lines, encoding="utf-8")
+    output()
+    assert fetch(path, "--limit", "1", "--json") == 0
+    summary = json.loads(output().out)
+    assert (summary["links"], summary["asked"], summary["corpus"]["documents"]) == (3, 0, 3)
+    assert [row["url"] for row in ledger(Path("docs"))] == [row["url"] for row in rows]
+    assert fetch(path) == 0
+    checked = {row["url"]: row["checked_at"] for row in ledger(Path("docs"))}
+    # When the server was asked; only the one that was busy was asked again.
+    assert {url for url, at_ in checked.items() if at_ != long_ago} == {at(web, "/busy")}
+
+
+def test_a_question_whose_documents_were_never_asked_for_is_no_dead_link(
+    web: WebServer, output: Output, tmp_path: Path
+) -> None:
+    path = data(web, tmp_path)
+    assert fetch(path, "--limit", "2") == 0
+    output()
+    options = ["--data", str(path), "--corpus", "docs", "--limit", "2", "--out", "lauf", "--quiet"]
+    assert run(["run", "tmg-cqa-rag", *options, "--json"]) == 0
+    summary = json.loads(output().out)
+    assert (summary["samples"], summary["left_out"]) == (2, {"missing_page": 1, "not_in_corpus": 2})
+
+
 def test_ctrl_c_loses_nothing_and_the_same_command_goes_on(output: Output, tmp_path: Path) -> None:
     targets = [f"/{number}.html" for number in range(12)]
     pages = {target: Page(NOTICE, headers=HTML, silent_s=0.15) for target in targets}
@@ -157,7 +191,7 @@ def test_ctrl_c_loses_nothing_and_the_same_command_goes_on(output: Output, tmp_p
         path = tmp_path / "x.jsonl"
         path.write_text(json.dumps(question("問", *(at(web, target) for target in targets))), encoding="utf-8")
         options = ["--data", str(path), "--out", "docs", "--settings", "web.toml", "--concurrency", "1"]
-        command = [sys.executable, "-c", "from sandbox.cli.main import main; main()", "corpus", "fetch", *options]
+        command = [sys.executable, "-c", MAIN, "corpus", "fetch", *options]
         child = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=-1, stderr=-1, text=True)
         deadline = time.monotonic() + 60
         while len(web.seen) < 4 and time.monotonic() < deadline:

@@ -25,6 +25,8 @@ METRIC_KEYS = {"value", "n", "excluded", "interval", "bounds"}
 FORMAT_KEYS = {
     "unparsable", "no_sentence", "no_citation", "strict_f1", "recovered_f1", "format_loss", "evidence_loss", "codes",
 }  # fmt: skip
+# Whoever starts the suite in the background may have it ignore Ctrl-C, and a child would inherit that.
+MAIN = "import signal; signal.signal(2, signal.default_int_handler); from sandbox.cli.main import main; main()"
 
 
 def scripted(body: dict[str, Any]) -> Answer:
@@ -103,7 +105,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(output: Output, tmp_pa
 
     with serving(slow) as server:
         options = ["--model", "m", "--base-url", server.base_url, "--limit", "12", "--concurrency", "2", "--json"]
-        command = [sys.executable, "-c", "from sandbox.cli.main import main; main()", "run", "sample", *options]
+        command = [sys.executable, "-c", MAIN, "run", "sample", *options]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         child = subprocess.Popen([*command, "--out", "cut"], env=environment, stdout=-1, stderr=-1, text=True)
         records = tmp_path / "cut" / "records.jsonl"
