@@ -6,6 +6,7 @@ Knows: the keys of such objects, how page numbers are written. Must not know: fi
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, cast, get_args
@@ -67,8 +68,10 @@ Refusal = Callable[[str], SetupError]
 def read_documents(items: Sequence[object], keys: DocumentKeys, refusal: Refusal) -> tuple[SourceDocument, ...]:
     """The documents in their order; `items` are texts or objects, as a row holds them.
 
-    A text gets its place (from 1) as number, and its pages from `#page=3` or `#page=3-5`. So do objects of which none
-    has a number. Raises what `refusal` makes: no URL, a number twice, numbers for some only, pages that are none.
+    A text gets its place (from 1) as number, and its pages from `#page=3` or `#page=3-5`; what a PDF viewer is told
+    behind that (`&zoom=100`) is dropped. So do objects of which none has a number; their own pages go before those of
+    the URL. Raises what `refusal` makes: no URL, a number twice, numbers for some only, pages that are none, half a
+    character.
     """
     found = [_document(place, item, keys, refusal) for place, item in enumerate(items, start=1)]
     numbered = [document for document in found if document.numbered]
@@ -92,7 +95,7 @@ def _document(place: int, item: object, keys: DocumentKeys, refusal: Refusal) ->
     if isinstance(item, str):
         if not item.strip():
             raise refusal(f"names no document at place {place}: the text is empty")
-        url, pages = _without_pages(item)
+        url, pages = _without_pages(item, lambda what: refusal(f"holds a document (place {place}) {what}"))
         return _Read(SourceDocument(place, url, pages), numbered=False)
     if not isinstance(item, dict):
         raise refusal(f"holds {shown_value(item)} at place {place}, where a URL or an object is expected")
@@ -103,12 +106,15 @@ def _document(place: int, item: object, keys: DocumentKeys, refusal: Refusal) ->
         return refusal(f"holds a document (place {place}) {what}; its keys: {shown(list(written))}")
 
     number = _number(fields, keys, wrong)
-    url, of_url = _without_pages(_url(fields, keys, wrong))
+    url, of_url = _without_pages(_url(fields, keys, wrong), wrong)
     said = _first(fields, keys.names("pages"))
     pages = of_url if said is None else _pages(said, wrong)
     title = _first(fields, keys.names("title"))
     if title is not None and not isinstance(title, str):
         raise wrong("whose title is no text")
+    for text in (url, title or ""):
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            raise wrong(f"with half a character (a lone surrogate), which no encoding can write: {ascii(text)[:60]}")
     return _Read(SourceDocument(place if number is None else number, url, pages, title), number is not None)
 
 
@@ -141,15 +147,15 @@ def _url(fields: Mapping[str, object], keys: DocumentKeys, wrong: Refusal) -> st
     return value
 
 
-_PAGE_FRAGMENT = re.compile(r"#page=([0-9]+)(?:-([0-9]+))?$", re.IGNORECASE)
-_RANGE = re.compile(r"([0-9]+)(?:\s*[-‐‑–—−~～〜ー]\s*([0-9]+))?")
+_PAGE_FRAGMENT = re.compile(r"#page=([0-9][^&#]*)(?:&[^#]*)?$", re.IGNORECASE)
+_DASH = re.compile(r"\s*[-‐‑–—−~〜ー]\s*")
+_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 
-def _without_pages(url: str) -> tuple[str, tuple[int, ...]]:
+def _without_pages(url: str, wrong: Refusal) -> tuple[str, tuple[int, ...]]:
     """The URL without `#page=…`, and the pages that it named; another fragment stays."""
     found = _PAGE_FRAGMENT.search(url)
-    pages = _range(found[1], found[2]) if found else None
-    return (url[: found.start()], pages) if found and pages else (url, ())
+    return (url[: found.start()], _pages(found[1], wrong)) if found else (url, ())
 
 
 def _pages(value: object, wrong: Refusal) -> tuple[int, ...]:
@@ -163,7 +169,8 @@ def _pages(value: object, wrong: Refusal) -> tuple[int, ...]:
             part = str(whole)
         if not isinstance(part, str):
             raise wrong(f"whose pages are {held}")
-        for text in re.split(r"[,、，\s]+(?![-–~〜])", part.strip()):
+        # Full-width digits, commas and dashes become plain ones.
+        for text in re.split(r"[,、\s]+", _DASH.sub("-", unicodedata.normalize("NFKC", part))):
             if not text:
                 continue
             match = _RANGE.fullmatch(text)

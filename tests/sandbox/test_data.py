@@ -228,6 +228,8 @@ def test_the_number_1_and_the_text_1_are_one_id(tmp_path: Path) -> None:
             "sources holds a document (place 1) whose pages are {'from': 1}; its",
         ),
         ({"sources": [{"url": "a", "title": 3}]}, "sources holds a document (place 1) whose title is no text"),
+        # All of the document would be shown otherwise, and be evidence.
+        ({"sources": ["b", "a#page=0"]}, "sources holds a document (place 2) whose pages are '0' (expected 3,"),
     ],
 )
 def test_a_row_that_cannot_be_asked_is_named_with_its_keys(
@@ -400,6 +402,19 @@ def test_a_broken_field_map_is_one_line(tmp_path: Path, body: bytes, message: st
             ("law-1", "law-2"),
         ),
         ({"url": "u", "pages": []}, (SourceDocument(1, "u"),), ("u",)),
+        (
+            [{"url": "u#page=9", "pages": "３ － ５、８"}, {"url": "v", "pages": "3 - 4 6"}],
+            (SourceDocument(1, "u", (3, 4, 5, 8)), SourceDocument(2, "v", (3, 4, 6))),
+            ("u", "v"),
+        ),
+        (
+            ["https://a.example/x.pdf#page=3&zoom=100,0,0", "https://a.example/x.html#page=top"],
+            (
+                SourceDocument(1, "https://a.example/x.pdf", (3,)),
+                SourceDocument(2, "https://a.example/x.html#page=top"),
+            ),
+            ("https://a.example/x.pdf#page=3&zoom=100,0,0", "https://a.example/x.html#page=top"),
+        ),
     ],
 )
 def test_documents_come_as_texts_or_as_objects_with_numbers_and_pages(
@@ -443,3 +458,13 @@ def test_real_questions_load_with_and_without_their_choices() -> None:
     assert [(question.question, question.reference, question.sources) for question in joined.rows] == [
         (f"{item['question']}\n{item['choices']}", item["answer"], tuple(item["doc_ids"])) for item in listed
     ]
+
+
+@pytest.mark.parametrize("document", [{"url": "https://a.example/\ud83d"}, {"url": "a", "title": "半\ud83d"}])
+def test_half_a_character_in_a_document_is_refused_before_any_file_has_to_hold_it(
+    tmp_path: Path, document: dict[str, str]
+) -> None:
+    body = json.dumps(row(sources=[document])).encode()
+    with pytest.raises(SetupError, match=r"row 1: sources holds a document \(place 1\) with half a character") as error:
+        load_rows(written(tmp_path, "x.jsonl", body))
+    str(error.value).encode()
