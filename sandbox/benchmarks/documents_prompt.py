@@ -141,7 +141,7 @@ def harmless(text: str) -> str:
     return _OURS.sub(_opened, neutralise(text).text)
 
 
-_OURS = re.compile(r"[〔﹝❲⦗〘〚【〖]([^〔﹝❲⦗〘〚【〖〕﹞❳⦘〙〛】〗\n]{1,60})[〕﹞❳⦘〙〛】〗]")
+_OURS = re.compile(r"[〔﹝❲⦗〘〚【〖]([^〔﹝❲⦗〘〚【〖〕﹞❳⦘〙〛】〗\n]+)[〕﹞❳⦘〙〛】〗]")
 _OPENING_LINE = re.compile(r"\s*(?:資料|document)\s*[0-9]+\s*(?:はじめ|おわり|begins?|ends?)\s*")
 _PAGE_MARK = re.compile(r"\s*(?:物理ページ|physical\s*page)\s*[0-9]+\s*")
 
