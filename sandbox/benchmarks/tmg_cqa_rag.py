@@ -5,7 +5,7 @@ physical pages are those of the row. The data set brings no bodies: `pincite cor
 
 Evidence of a number = the physical pages that the row lists for it, all of the document where it lists none (R). A
 document without physical pages (HTML) is one page. A question that lacks a document is left out and counted, as published;
-so is one whose listed page is not there any more or has no text (R).
+so is one of which a listed page is not there any more, or all pages listed for a document have no text (R).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from sandbox.benchmarks.sample import MANIFEST
 from sandbox.benchmarks.source_list import SourceDocument
 from sandbox.fetching.links import LinkRow, page_of, read_links
 from sandbox.measures import ANSWER_AND_CITATIONS
+from sandbox.reports.untrusted import one_line
 from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import RunSettings
 from tools.corpus import Corpus, build, open_corpus
@@ -41,8 +42,9 @@ from tools.document import Document
 from tools.extract import extract
 from tools.tool import SetupError
 
-Reason = Literal["dead_link", "no_text", "missing_page"]
-"""Why a question cannot be asked: a document is not to be had; it, or the pages listed, have no text; a page is gone."""
+Reason = Literal["dead_link", "not_in_corpus", "no_text", "missing_page"]
+"""Why a question cannot be asked: a document was asked for and did not come; nobody knows of its having been asked for;
+it, or the pages listed, have no text; a page is gone."""
 
 
 def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
@@ -133,7 +135,7 @@ class _Library:
             shown = self._unreachable(wanted.url) if document is None else _shown(wanted, document)
             if isinstance(shown, _Lost):
                 line = f"{question.id}: {shown.reason}: document {wanted.number}, {wanted.url}: {shown.line}"
-                return _Lost(shown.reason, line)
+                return _Lost(shown.reason, one_line(line))
             found.append(shown)
         return tuple(found)
 
@@ -144,7 +146,8 @@ class _Library:
     def _unreachable(self, url: str) -> _Lost:
         row = self.links.get(page_of(url))
         if row is None or row.failure is None:
-            return _Lost("dead_link", "not in the corpus")
+            # A corpus of other questions, or of the first N: that says nothing of the link.
+            return _Lost("not_in_corpus", "not in the corpus, and not asked for by `pincite corpus fetch`")
         reason: Reason = "no_text" if row.status == "unreadable" else "dead_link"
         return _Lost(reason, f"{row.failure.kind}: {row.failure.message} ({row.checked_at})")
 

@@ -121,13 +121,20 @@ def test_a_question_that_lacks_a_document_or_a_page_is_left_out_and_counted(corp
         row("六", {"url": TOKEI, "pages": [4, 5]}),
     )
     assert [sample.id for sample in made.samples] == ["一", "六"]
-    assert (made.n_rows, made.left_out) == (6, {"dead_link": 1, "missing_page": 2, "no_text": 1})
+    assert (made.n_rows, made.left_out) == (6, {"missing_page": 2, "no_text": 1, "not_in_corpus": 1})
     assert made.left_out_lines == (
-        f"二: dead_link: document 2, {gone}: not in the corpus",
+        f"二: not_in_corpus: document 2, {gone}: not in the corpus, and not asked for by `pincite corpus fetch`",
         f"三: missing_page: document 1, {TOKEI}: physical page 6 of 5",
         f"四: missing_page: document 1, {PARK}: physical pages 2 of a document that has none",
         f"五: no_text: document 1, {TOKEI}: no text on physical pages 5",
     )
+
+
+def test_a_line_that_says_why_a_question_is_left_out_is_one_line_without_escapes(corpus: Path, tmp_path: Path) -> None:
+    made = loaded(corpus, tmp_path, row("一", PARK), row("二\x1b[2J", "https://a.example/\n\x1b[31m赤"))
+    assert [line.partition(": not in")[0] for line in made.left_out_lines] == [
+        "二⟨U+001B⟩[2J: not_in_corpus: document 1, https://a.example/ ⟨U+001B⟩[31m赤"
+    ]
 
 
 def test_the_facts_name_the_corpus_and_our_own_words(corpus: Path, tmp_path: Path) -> None:
@@ -147,7 +154,9 @@ def test_what_is_missing_is_said_in_one_line(corpus: Path, tmp_path: Path) -> No
         load(resolve("tmg-cqa-rag", BENCHMARK.defaults, None, {"data": str(data)}), None)
     with pytest.raises(SetupError, match="question 一 names no document; say in a field map"):
         loaded(corpus, tmp_path, row("一"))
-    with pytest.raises(SetupError, match=r"no question of .* has all of its documents in the corpus \(一: dead_link: "):
+    with pytest.raises(
+        SetupError, match=r"no question of .* has all of its documents in the corpus \(一: not_in_corpus: "
+    ):
         loaded(corpus, tmp_path, row("一", "https://a.example/"))
 
 

@@ -76,7 +76,7 @@ def test_documents_come_from_the_corpus_that_is_named(capsys: pytest.CaptureFixt
     gone = {**row, "id": "gone", "documents": [first, *row["documents"][1:]]}
     Path("two.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in (row, gone)), encoding="utf-8")
     assert run(["validate", "tmg-cqa-rag", "--data", "two.jsonl", "--corpus", "corpus"]) == 0
-    assert "\n  left out   dead_link 1\n" in capsys.readouterr().out
+    assert "\n  left out   not_in_corpus 1\n" in capsys.readouterr().out
 
 
 def test_without_any_reference_nothing_can_be_said_of_consistency(capsys: pytest.CaptureFixture[str]) -> None:
