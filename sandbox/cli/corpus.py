@@ -23,6 +23,7 @@ from sandbox.benchmarks.data import Dataset, load_rows, read_field_map
 from sandbox.benchmarks.locate import locate
 from sandbox.fetching.fetch import Fetched, FetchPlan, build_corpus, check, fetch
 from sandbox.fetching.links import LinkRow, Unaskable, links_of, unaskable
+from sandbox.reports.untrusted import one_line
 from sandbox.run import utc_now
 from sandbox.settings import FetchSettings, resolve
 from tools.corpus import CorpusSummary, build, open_corpus
@@ -216,12 +217,16 @@ def _link_lines(rows: Sequence[LinkRow]) -> list[str]:
     counts = Counter(row.status for row in rows)
     said = ", ".join(f"{status} {counts[status]}" for status in ("alive", "unreadable", "dead") if counts[status])
     lost = [row for row in rows if row.failure is not None]
-    lines = [f"  {row.status}  {row.url}  {row.failure.kind}: {row.failure.message}" for row in lost if row.failure]
+    lines = [
+        f"  {row.status}  {one_line(row.url)}  {row.failure.kind}: {one_line(row.failure.message)}"
+        for row in lost
+        if row.failure
+    ]
     return [f"links: {len(rows)} ({said})", *lines]
 
 
 def _lost_lines(lost: Sequence[Unaskable], n_questions: int) -> list[str]:
-    lines = [f"  {question.id}  {' '.join(question.urls)}" for question in lost]
+    lines = [f"  {one_line(question.id)}  {one_line(' '.join(question.urls))}" for question in lost]
     return [f"questions that lack a document: {len(lost)} of {n_questions}", *lines]
 
 
@@ -246,8 +251,8 @@ def _fetched_json(fetched: Fetched, summary: CorpusSummary | None, n_questions: 
 
 
 def _listed(rank: int, hit: Hit) -> str:
-    snippets = [f"   {' '.join(snippet.split())}" for snippet in hit.snippets]
-    return "\n".join([f"{rank:>2} {hit.title}", f"   {hit.url}", *snippets])
+    snippets = [f"   {one_line(snippet)}" for snippet in hit.snippets]
+    return "\n".join([f"{rank:>2} {one_line(hit.title)}", f"   {one_line(hit.url)}", *snippets])
 
 
 def _in_words(summary: CorpusSummary) -> str:
@@ -256,10 +261,10 @@ def _in_words(summary: CorpusSummary) -> str:
         lines.append("URL fragments count: some documents differ by them alone.")
     if summary.renamed:
         lines.append(f"URLs of their own, because another document has theirs: {len(summary.renamed)}")
-        lines += [f"  {renamed.doc_id}  {renamed.url}" for renamed in summary.renamed]
+        lines += [f"  {one_line(renamed.doc_id)}  {one_line(renamed.url)}" for renamed in summary.renamed]
     if summary.skipped:
         lines.append(f"left out: {len(summary.skipped)}")
-        lines += [f"  {skipped.doc_id}  {skipped.reason}" for skipped in summary.skipped]
+        lines += [f"  {one_line(skipped.doc_id)}  {one_line(skipped.reason)}" for skipped in summary.skipped]
     return "\n".join([*lines, summary.digest])
 
 

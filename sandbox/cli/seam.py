@@ -12,6 +12,7 @@ import sys
 import typer
 
 from cassettes.errors import TapeDiskError, TapeError
+from sandbox.reports.untrusted import visible
 from tools.tool import SetupError
 
 WRONG_SETUP, REPLAY_IMPOSSIBLE, INTERRUPTED = 2, 3, 130
@@ -29,10 +30,10 @@ def call(module: str, name: str, arguments: list[str]) -> int:
         return stop.code if isinstance(stop.code, int) else 0
     except (SetupError, TapeDiskError) as error:
         # A full disk stops a recording, not a replay: there is room to be made on this machine.
-        print(f"pincite: {error}", file=sys.stderr)
+        print(f"pincite: {visible(str(error))}", file=sys.stderr)
         return WRONG_SETUP
     except TapeError as error:
-        print(f"pincite: {error}", file=sys.stderr)
+        print(f"pincite: {visible(str(error))}", file=sys.stderr)
         return REPLAY_IMPOSSIBLE
     except KeyboardInterrupt:
         return INTERRUPTED

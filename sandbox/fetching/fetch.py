@@ -5,7 +5,7 @@ Knows: what a folder of fetched documents holds. Must not know: questions, bench
 DIR/tape          every exchange; also the checkpoint: a second start plays what is there and asks only for the rest
 DIR/text          extracted text
 DIR/documents     bodies as received, named by their sha256
-DIR/links.jsonl   the ledger (sandbox/fetching/links.py)
+DIR/links.jsonl   the ledger (sandbox/fetching/links.py): links of this start first, those of earlier ones behind
 DIR/manifest.jsonl, DIR/corpus.sqlite   what `pincite corpus build` reads and makes
 
 Each link has a session of its own on the tape, so that two links which lead to one page keep an answer each, in
@@ -99,7 +99,8 @@ async def fetch(links: Sequence[Link], out: Path, plan: FetchPlan) -> Fetched:
             out.mkdir(parents=True, exist_ok=True)
             await _side_by_side(links, one, plan.concurrency)
     ordered = tuple(rows[link.url] for link in links)
-    write_links(out, ordered)
+    # The tape keeps what other starts fetched, and so does the ledger: it alone knows when that was asked for.
+    write_links(out, (*ordered, *(row for url, row in known.items() if url not in rows)))
     return Fetched(ordered, n_asked)
 
 

@@ -51,6 +51,26 @@ def test_build_then_search_finds_the_page(source: Path, tmp_path: Path, capsys: 
     assert "０１８サポートは、令和６年度から月額５，０００円を支給する制度です。" in lines[2]
 
 
+def test_what_a_page_or_a_manifest_says_cannot_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"doc_id": "k\x1b[2J", "url": "corpus:k\x1b]0;x\x07", "path": "k.md", "title": "公園\n\x1b[31m\u202e逆"},
+        {"doc_id": "c\x1b[2J", "path": "c.png"},
+    ]
+    (tmp_path / "manifest.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "k.md").write_text("公園は\x1b[8m無料\u202eである。", encoding="utf-8")
+    (tmp_path / "c.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 50)
+    assert corpus("build", tmp_path, "--out", tmp_path / "c") == 0
+    assert "  c⟨U+001B⟩[2J  unsupported_type: " in capsys.readouterr().out
+    assert corpus("search", tmp_path / "c", "公園") == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[:2] == [" 1 公園 ⟨U+001B⟩[31m⟨U+202E⟩逆", "   corpus:k⟨U+001B⟩]0;x⟨U+0007⟩"]
+    assert not any(char in said for char in "\x1b\u202e")
+    assert corpus("build", tmp_path / "x\x1b[2J", "--out", tmp_path / "c") == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_json_is_all_there_is_on_stdout(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert corpus("build", source / "manifest.jsonl", "--out", tmp_path / "c", "--json") == 0
     summary = json.loads(capsys.readouterr().out)
