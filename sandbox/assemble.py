@@ -39,13 +39,15 @@ EVERYTHING: frozenset[Reach] = frozenset({"model", "judge", "web"})
 class Outside:
     """What of the outside may be reached. What may not is answered by the tape alone, and `recorded` says what it was.
 
-    `reextract`: page text is made anew from the recorded bytes instead of being read from the run folder.
+    `reextract`: page text is made anew from the recorded bytes instead of being read from the run folder. `earlier`: the
+    run that this start goes on with.
     """
 
     environ: Mapping[str, str]
     reach: frozenset[Reach] = EVERYTHING
     recorded: Provenance | None = None
     reextract: bool = False
+    earlier: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ async def assemble(settings: RunSettings, out: Path, outside: Outside) -> AsyncG
             unseen_fetch=settings.citations.unseen_fetch,
         )
         toolbox = Toolbox(_tools(settings, sources, policy) if settings.search.engine != "none" else [])
-        recorded = _recorded_model(outside.recorded)
+        recorded = _recorded_model(outside.earlier if "model" in outside.reach else outside.recorded)
         model = await model_client(stack, settings, access if "model" in outside.reach else None, recorded)
         judge = await judge_client(stack, settings, access if "judge" in outside.reach else None)
         yield Parts(
@@ -145,4 +147,5 @@ def _recorded_search(recorded: Provenance | None) -> Facts:
 def _recorded_model(recorded: Provenance | None) -> Recorded:
     model = mapping(recorded.compared.get("model")) if recorded is not None else mapping(None)
     context = model.get("context_tokens")
-    return Recorded(context if isinstance(context, int) else None, recorded_counter(model))
+    settled = "token_count" in model
+    return Recorded(context if isinstance(context, int) else None, recorded_counter(model), settled)

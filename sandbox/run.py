@@ -122,8 +122,8 @@ async def run(
     A session that ends in a fault of ours gets no record and no score; it is logged, and the same command tries it again.
     """
     playing = playing or Playing()
-    outside = Outside(occasion.environ, playing.reach, playing.recorded)
     with RunFolder(out) as folder:
+        outside = Outside(occasion.environ, playing.reach, playing.recorded, earlier=folder.provenance())
         async with assemble(settings, out, outside) as parts:
             loaded = benchmark.load(settings, parts.sources.corpus)
             facts = compared(benchmark, settings, loaded, parts)

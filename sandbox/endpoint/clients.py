@@ -34,10 +34,13 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a recorded run settled with its server: the context, and how prompts were counted."""
+    """What a run settled with its server: the context, and how prompts are counted (None = they are not, or
+    `settled_count` is False and nobody has found out).
+    """
 
     context_tokens: int | None = None
     counter: CounterKind | None = None
+    settled_count: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ class Access:
 async def model_client(
     stack: AsyncExitStack, settings: RunSettings, access: Access | None, recorded: Recorded
 ) -> Client:
-    """The model under test. `access` None = the tape alone answers, and what was `recorded` holds.
+    """The model under test. `access` None = the tape alone answers, and what was `recorded` holds; a live one only
+    counts prompts as `recorded` says, where a run that goes on has settled that.
 
     Raises SetupError for a server that cannot be reached, and for an output limit that leaves no room for a prompt.
     """
@@ -72,7 +76,8 @@ async def model_client(
             "sample would overflow. Set --max-output-tokens lower, or --on-tight-context shrink"
         )
     endpoint = model_endpoint(model, context_tokens=context, shrink=shrink)
-    counter = await _counter(sdk.client, model, endpoint)
+    # One run counts in one way, also where the server is too busy to be asked again at a later start.
+    counter = recorded.counter if recorded.settled_count else await _counter(sdk.client, model, endpoint)
     return Client(_client(sdk, endpoint, access, counter), server)
 
 

@@ -72,7 +72,7 @@ def provenance(
     data: str | None = None,
 ) -> Provenance:
     """The capsule of a run that starts now; `nonce` where it plays a recorded run, whose requests hold that one."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     commit = _git(root, "rev-parse", "HEAD")
     status = _git(root, "status", "--porcelain", "--untracked-files=no") if commit else None
     start = Start(

@@ -99,7 +99,30 @@ def test_a_finished_count_is_not_asked_for_again(output: Output) -> None:
         # The probe, and each question once.
         assert n_before == 1 + 4
         assert run(rag(server)) == 0
-        assert len(server.counted) == n_before + 1 + 6
+        # How the run counts was settled by its first start.
+        assert len(server.counted) == n_before + 6
+
+
+def test_a_run_goes_on_counting_as_it_began_whatever_the_server_says_of_counting_then(output: Output) -> None:
+    busy = False
+
+    def sometimes(path: str, body: dict[str, Any]) -> Answer:
+        return Answer({"error": "busy"}, 503) if busy else vllm(path, body)
+
+    with serving(answering, MODELS, sometimes) as server:
+        assert run(rag(server, "--limit", "2")) == 0
+        busy = True
+        assert run(rag(server, "--limit", "4")) == 0
+        assert run(rag(server, "--limit", "2", "--out", "zweiter")) == 0
+        busy = False
+        assert run(rag(server, "--limit", "4", "--out", "zweiter")) == 0
+    kinds = [
+        json.loads(Path(folder, "provenance.json").read_bytes())["compared"]["model"]["token_count"]
+        for folder in ("lauf", "zweiter")
+    ]
+    assert kinds == ["vllm", "none"]
+    assert output().err == ""
+    assert run(["replay", "lauf", "--json"]) == 0
 
 
 def test_shrink_lowers_the_output_limit_to_what_is_left(output: Output) -> None:
