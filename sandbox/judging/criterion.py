@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.endpoint.chat import ChatModel
+from sandbox.judging.prompt import either_width
 from sandbox.judging.rubric import Asked, Rubric, ask
 from sandbox.record import RoundRow
+from tools.shield import neutralise
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,10 @@ class Dialogue:
     rounds: Sequence[RoundRow]
 
 
-_SPEAKER = re.compile(r"^\[(user|assistant)\][ \t]*$", re.MULTILINE)
+_SPEAKER = re.compile(
+    rf"([^\S\n]*)[\[［]\s*({either_width('user')}|{either_width('assistant')})\s*[\]］]", re.IGNORECASE
+)
+"""How a line begins that reads like ours, in any width or case, indented or with more behind it."""
 
 
 async def judge_criterion(judge: ChatModel, rubric: Rubric, criterion: str, answer: str, attempts: int = 3) -> Asked:
@@ -57,4 +62,10 @@ def _turns(dialogue: Dialogue) -> Iterator[str]:
 
 def _own(turn: str) -> str:
     """The turn with no line that could pass for the beginning of another."""
-    return _SPEAKER.sub(r"[ \1 ]", turn)
+    return "\n".join(map(_unmarked, turn.split("\n")))
+
+
+def _unmarked(line: str) -> str:
+    # Invisible characters go when the prompt is filled: what they break up would be whole again by then.
+    read = neutralise(line).text
+    return _SPEAKER.sub(r"\1[ \2 ]", read, count=1) if _SPEAKER.match(read) else line

@@ -43,12 +43,13 @@ BLOCKS = ("EVIDENCE", "QUESTION", "SENTENCE", "ANSWER", "REFERENCE", "CRITERION"
 LABEL_MARK = "#label"
 
 
-def _either_width(word: str) -> str:
+def either_width(word: str) -> str:
+    """A pattern of the word whose letters are ASCII or full-width, each on its own."""
     return "".join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
 
 
 _PLACE = re.compile(r"\{(" + "|".join(BLOCKS).lower() + r")\}")
-_NAME = "(?:" + "|".join(_either_width(name) for name in BLOCKS) + ")"
+_NAME = "(?:" + "|".join(either_width(name) for name in BLOCKS) + ")"
 _OPENING = re.compile(rf"[<＜]{{3}}(?=[ \t\u3000]{{0,8}}{_NAME})", re.IGNORECASE)
 _THREE_SIGNS = re.compile("[>＞]{3}")
 _CLOSING = re.compile(rf"({_NAME}[ \t\u3000]{{0,8}})[>＞]{{3}}", re.IGNORECASE)
