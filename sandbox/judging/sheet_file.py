@@ -129,7 +129,11 @@ def _as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 def _cell(value: str) -> str:
     safe = f"'{value}" if value.lstrip().startswith(FORMULA_STARTS) else value
-    return safe if len(safe) <= MAX_CELL_CHARS else f"{safe[:MAX_CELL_CHARS]}… ({len(safe):,})"
+    if len(safe) <= MAX_CELL_CHARS:
+        return safe
+    # Both ends stay: of a dialogue the last reply is what is judged above all.
+    half = MAX_CELL_CHARS // 2
+    return f"{safe[:half]}\n… ({len(safe) - 2 * half:,} / {len(safe):,}) …\n{safe[-half:]}"
 
 
 def _decoded(body: bytes, path: Path) -> str:
@@ -174,8 +178,23 @@ def _jsonl_rows(content: str, path: Path) -> Iterator[Label]:
         row = mapping(parsed(line))
         if "key" not in row:
             raise SetupError(f"the sheet {path}, row {number}: not a JSON object with a key")
-        cells = {_column(name): text(value) or "" for name, value in row.items()}
+        cells = {_column(name): _said(name, value, f"the sheet {path}, row {number}") for name, value in row.items()}
         yield from _labels(number, cells, path)
+
+
+def _said(name: str, value: object, where: str) -> str:
+    """A cell of a JSON row: text, nothing for null, a whole number as its digits (who grades writes 3, not "3").
+
+    Raises SetupError where a label is anything else: passed over, it would be missing without a word.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    said = text(value)
+    if said is None and value is not None and LABEL_COLUMN.fullmatch(_column(name)):
+        raise SetupError(
+            f"{where}: {one_line(name, 60)} is {one_line(json.dumps(value), 40)}; a label is a text or a whole number"
+        )
+    return said or ""
 
 
 def _column(name: str) -> str:

@@ -343,3 +343,42 @@ def test_two_judges_on_one_verdict_are_compared_on_labels_and_on_passing() -> No
     assert criterion is not None
     other = b[0].model_copy(update={"criterion": criterion.model_copy(update={"text": "別の禁止事項。"})})
     assert not same_answers(collected(a), collected([other, *b[1:]]))
+
+
+def test_a_long_dialogue_keeps_its_last_reply_in_a_csv(tmp_path: Path) -> None:
+    long = talked("jmt-1", "1").model_copy(
+        update={
+            "rounds": (
+                RoundRow(user="花火は？", content="長い。" * 20_000),
+                RoundRow(user="では。", content="火薬です。"),
+            )
+        }
+    )
+    path = tmp_path / "sheet.csv"
+    assert sheet("export", stored(tmp_path / "run", [long]), "--out", path) == 0
+    (row,) = rows_of(path)
+    assert row["dialogue"].startswith("[user]\n花火は？\n\n[assistant]\n長い。")
+    assert "\n… (30,056 / 60,056) …\n" in row["dialogue"]
+    assert row["dialogue"].endswith("[user]\nでは。\n\n[assistant]\n火薬です。")
+    assert len(row["dialogue"]) < 32_767
+
+
+def test_a_grade_in_json_may_be_a_number_and_nothing_else_passes_for_no_label(
+    talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sheet.jsonl"
+    assert sheet("export", talks, "--out", path) == 0
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def graded(*labels: object) -> None:
+        lines = [json.dumps({**row, "label": label}) for row, label in zip(rows, labels, strict=True)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+    graded(1, "2", 3, None, "", 5)
+    made = imported(capsys, talks, path)
+    assert (made["labels"], made["empty"]) == (4, 2)
+    assert [label.label for label in read_human_labels(talks)] == ["1", "2", "3", "5"]
+    for foreign in (2.5, True, ["1"]):
+        graded(1, foreign, 3, 4, 5, 5)
+        assert sheet("import", talks, path) == 2
+        assert f"row 2: label is {json.dumps(foreign)}; a label is a text or a whole number" in capsys.readouterr().err
