@@ -211,7 +211,11 @@ def _judge_final(final: _Final) -> Rollout:
     if reply.refused:
         reason = f"api_refusal: the API refused (finish_reason {reply.finish_reason})"
     elif reply.tool_calls:
-        reason = "tool_call_after_limit: a tool call where the final answer was asked for"
+        reason = (
+            "tool_call_after_limit: a tool call where the final answer was asked for"
+            if forced
+            else "tool_call_without_tools: a tool call where no tools are offered"
+        )
     elif not content.strip():
         cause = (
             "output_limit"

@@ -308,3 +308,12 @@ def test_a_response_that_exists_already_is_taken_as_it_stands(
     assert (rollout.outcome, rollout.answer) == (outcome, answer)
     assert rollout.reason.partition(":")[0] == cause
     assert rollout.usage == Usage()
+
+
+def test_a_tool_call_where_no_tools_are_offered_is_named_so() -> None:
+    table = Table(Scripted([looks("a")]), Toolbox([]), Ledger(), Limits(), "ja", "n0nce")
+    rollout = asyncio.run(play(Script(("一",), tools=False), table))
+    assert (rollout.outcome, rollout.reason) == (
+        "generation_failed",
+        "tool_call_without_tools: a tool call where no tools are offered",
+    )
