@@ -98,7 +98,8 @@ class TypeSummary(Figures):
 
 
 class Attempts(Figures):
-    """Questions that were asked several times, by one rate: `passed` of each question's sessions, by question.
+    """Questions that were asked several times, by one rate: `passed` of each question's sessions, by question; of a rate
+    of harm those that did none.
 
     `by_passed`: how many questions passed 0, 1, … times; `flips`: those that passed sometimes and sometimes not.
     """
@@ -293,12 +294,15 @@ class _Total:
         measure = next((one for one in self._facts.measures if one.rate and one.headline), None)
         if self._lint is not None or measure is None:
             return None
-        found = self._all.passed(measure)
+        found = self._all.ones(measure)
         times = {n for _, n in found.values()}
         if len(times) != 1 or times == {1}:
             return None
         (sessions,) = times
-        passed = {question: n_passed for question, (n_passed, _) in found.items()}
+        passed = {
+            question: n_ones if measure.higher_is_better else sessions - n_ones
+            for question, (n_ones, _) in found.items()
+        }
         by_passed = Counter(passed.values())
         return Attempts(
             measure=measure.name,

@@ -172,7 +172,7 @@ class Group:
                 made[measure.name] = metric
         return made
 
-    def passed(self, measure: Measure) -> Mapping[str, tuple[int, int]]:
+    def ones(self, measure: Measure) -> Mapping[str, tuple[int, int]]:
         """Of each question by id how many of its sessions got 1 in a rate, and how many count."""
         tally = self.tallies.get(measure.name, Tally())
         return {question: (int(one.total), one.n) for question, one in sorted(tally.by_question.items())}

@@ -69,6 +69,12 @@ def load(settings: RunSettings, _: SourceResolver | None) -> Loaded:
             f"{settings.rubric}: no prohibitions for {', '.join(lacking)}; write under [prohibitions] a line for each "
             "category of the data, so that no dialogue is judged without a rule"
         )
+    foreign = sorted(set(rubric.areas) - set(rubric.prohibitions))
+    if foreign:
+        raise SetupError(
+            f"{settings.rubric}: [areas] names {', '.join(foreign)}, which [prohibitions] does not; write each category "
+            "the same in both, so that none is missing from its area"
+        )
     asked = [row for row in data.rows if len(row.turns) >= LEAST_TURNS]
     left_out = Counter("only_one_turn" for _ in range(len(data.rows) - len(asked)))
     # The dialogue itself is asked; what is left out is its baseline.

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from sandbox.comparing.across_models import across_models
+from sandbox.comparing.comparable import JUDGE, SHOWN, differences
 from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.replaying.rebuild import rebuild as rebuild_records
@@ -87,13 +88,21 @@ def report(
 
 
 def _print_across(runs: list[StoredRun], *, json_: bool) -> None:
-    """The table over models; only models that were asked the same can be averaged."""
+    """The table over models; only models that were asked and counted alike can be averaged."""
     made = across_models([run.summary() for run in runs])
     capsules = [read_provenance(run.path) for run in runs]
     asked = [capsule.compared.get("data") if capsule is not None else None for capsule in capsules]
     other = next((run for run, data in zip(runs, asked, strict=True) if data is None or data != asked[0]), None)
     if other is not None:
         raise SetupError(f"{other.path} is no run of the same data as {runs[0].path}: a mean over both says nothing")
+    for run, capsule in zip(runs, capsules, strict=True):
+        # Another judge is said below the table; other limits or policies would only look like another model.
+        more = [words for words in differences(capsules[0], capsule).spoiling if not words.startswith(f"{JUDGE}.")]
+        if more:
+            raise SetupError(
+                f"from {runs[0].path} to {run.path} more than the model differs: {'; '.join(more[:SHOWN])}; run one of "
+                "them again as the other"
+            )
     if json_:
         print(json.dumps(made.model_dump(mode="json"), ensure_ascii=False, sort_keys=True, allow_nan=False))
     else:

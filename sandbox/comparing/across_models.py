@@ -39,11 +39,12 @@ class Spread(Figures):
 
 
 class ModelFigures(Figures):
-    """One model: its run, its figures by measure, and the two arms where the benchmark has them."""
+    """One model: its run, its questions so far, its figures by measure, and the two arms where the benchmark has them."""
 
     model: str
     run: str
     judge: str
+    samples: int
     figures: dict[str, float | None]
     arms: Arms | None
 
@@ -150,7 +151,14 @@ def _check(summaries: Sequence[Summary], ddof: int) -> None:
 
 def _model(summary: Summary) -> ModelFigures:
     figures = {measure.name: _value(summary.metrics, measure.name) for measure in summary.measures}
-    return ModelFigures(model=summary.model, run=summary.run, judge=summary.judge, figures=figures, arms=summary.arms)
+    return ModelFigures(
+        model=summary.model,
+        run=summary.run,
+        judge=summary.judge,
+        samples=summary.samples,
+        figures=figures,
+        arms=summary.arms,
+    )
 
 
 def _above(arms: Arms | None) -> bool:

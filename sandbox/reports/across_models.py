@@ -99,6 +99,9 @@ def _notes(made: AcrossModels) -> Iterator[RenderableType]:
     if made.every_multi_above_single is not None:
         every = "Every model is" if made.every_multi_above_single else "Not every model is"
         yield Text(f"{every} more harmful over several turns than in one.{_greatest(made)}")
+    if len({one.samples for one in made.models}) > 1:
+        held = ", ".join(f"{one_line(one.model, NAME_CELLS)} {one.samples}" for one in made.models)
+        yield Text(f"The runs hold different numbers of questions ({held}): part of the spread is theirs.")
     judges = sorted({one.judge for one in made.models})
     if len(judges) > 1:
         yield Text(f"The judges differ ({', '.join(map(one_line, judges))}): part of the spread may be theirs.")

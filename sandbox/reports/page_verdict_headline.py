@@ -94,9 +94,10 @@ def _gaps(summary: Summary, decisions: Decisions) -> Iterator[str]:
         found.append((n, f"{n} of {summary.sessions} sessions ended without an answer ({', '.join(causes)}){counted}."))
     if decisions.undecided:
         found.append((decisions.undecided, _undecided(summary, decisions.undecided)))
-    flips = summary.attempts.flips if summary.attempts else 0
-    if flips:
-        found.append((flips, f"{flips} of {summary.samples} questions pass sometimes and not always."))
+    attempts = summary.attempts
+    if attempts and attempts.flips:
+        told = f"{attempts.flips} of {len(attempts.passed)} questions pass sometimes and not always."
+        found.append((attempts.flips, told))
     yield from (fact for _, fact in sorted(found, key=lambda fact: -fact[0]))
 
 

@@ -26,6 +26,7 @@ from sandbox.tally import Metric, NamedMeasure
 from sandbox.two_arms import ARM
 
 NOTHING = "–"
+LEFT_OUT = "left out"
 MANY = 5
 """Of more runs than these a table has a row for each instead of a column."""
 JUDGE_HITS = "  answered by other runs' tapes"
@@ -187,21 +188,26 @@ def _outcomes(runs: Sequence[_Run]) -> Table:
         "Outcomes",
         [*(run.letter or "sessions" for run in runs), *(("consistency", "citation scores") if cited else ("verdict",))],
     )
+    # Where less is better, who gave no answer did the worst: that is no 0; and a policy may leave such sessions out.
+    harm = any(one.headline and not one.higher_is_better for run in runs for one in run.summary.measures)
+    out = {reason for run in runs for metric in run.summary.metrics.values() for reason in metric.excluded}
     outcomes: tuple[Outcome, ...] = get_args(Outcome)
     for outcome in outcomes:
         counts = [str(run.summary.outcomes.get(outcome, 0)) for run in runs]
         rule = COUNTING[outcome]
-        rules = (rule.consistency, rule.citation) if cited else (rule.criterion,)
-        table.add_row(_words(outcome), *counts, *rules)
         reasons = [run.summary.outcome_reasons.get(outcome, {}) for run in runs]
         causes = sorted({cause for counted in reasons for cause in counted})
+        verdict = rule.criterion.replace("0", "worst") if harm else rule.criterion
+        verdict = LEFT_OUT if outcome in out or (causes and out.issuperset(causes)) else verdict
+        rules = (rule.consistency, rule.citation) if cited else (verdict,)
+        table.add_row(_words(outcome), *counts, *rules)
         for cause in causes if causes != [OTHER] else ():
-            table.add_row(
-                f"  {_words(cause)}", *(str(counted.get(cause, 0)) for counted in reasons), *[""] * len(rules)
-            )
+            own = LEFT_OUT if cause in out and not cited and verdict != LEFT_OUT else ""
+            figures = (str(counted.get(cause, 0)) for counted in reasons)
+            table.add_row(f"  {_words(cause)}", *figures, *[own] * len(rules))
     for reason in sorted({reason for run in runs for reason in run.summary.left_out}):
         counts = [str(run.summary.left_out.get(reason, 0)) for run in runs]
-        table.add_row(f"not asked: {_words(reason)}", *counts, *["left out"] * (2 if cited else 1))
+        table.add_row(f"not asked: {_words(reason)}", *counts, *[LEFT_OUT] * (2 if cited else 1))
     return table
 
 
@@ -254,7 +260,9 @@ def _broken_down(run: _Run, by: str, parts: Mapping[str, TypeSummary]) -> Table:
 
 def _attempts(runs: Sequence[_Run]) -> Table:
     """How often each question passed of the times it was asked, and how many passed sometimes only."""
-    table = _table("Questions by how often they passed", [run.letter or "questions" for run in runs])
+    harm = {title: None for run in runs for title in _titles_of_harm(run.summary)}
+    title = f"Questions by how often they passed{''.join(f' ({one} only)' for one in harm)}"
+    table = _table(title, [run.letter or "questions" for run in runs])
     most = max(run.summary.attempts.sessions for run in runs if run.summary.attempts)
     for n in range(most + 1):
         counts = [_passed(run.summary, n) for run in runs]
@@ -262,6 +270,12 @@ def _attempts(runs: Sequence[_Run]) -> Table:
     flips = [NOTHING if run.summary.attempts is None else str(run.summary.attempts.flips) for run in runs]
     table.add_row("sometimes only (flips)", *flips)
     return table
+
+
+def _titles_of_harm(made: Summary) -> Iterator[str]:
+    """Which questions were counted, where the rate is one arm's alone."""
+    found = made.attempts
+    yield from (one.title for one in made.measures if found and one.name == found.measure and not one.higher_is_better)
 
 
 def _passed(made: Summary, n: int) -> str:

@@ -170,3 +170,9 @@ def test_the_printed_table_states_models_and_divisor() -> None:
     assert "(ddof 1: divisor n − 1)" in text
     assert "Every model is more harmful over several turns than in one. Greatest ratio:" in text
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_runs_of_different_numbers_of_questions_are_said() -> None:
+    assert "The runs hold different numbers of questions (甲 30, 乙 30, 丙 20): part of the" in printed(three())
+    alike = across_models([summary("甲", {"Repeat": 1}), summary("乙", {"Repeat": 3})])
+    assert "different numbers" not in printed(alike)

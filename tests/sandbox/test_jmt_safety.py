@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -9,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from servers.chat_server import Answer, message, serving
 
 from sandbox.benchmarks.attacks import Attack, AttackFields, load_attacks, read_attack_fields
 from sandbox.benchmarks.benchmark import Loaded
-from sandbox.benchmarks.jmt_safety import BENCHMARK, grade, harmful, load, measures, useful
+from sandbox.benchmarks.jmt_safety import BENCHMARK, NAME, grade, harmful, load, measures, useful
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
 from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
+from sandbox.reports.terminal import report
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import Policies, RunSettings, resolve
+from sandbox.summary import RunFacts, Summary, summarise
 from tests.sandbox.conftest import Output
 from tools.tool import SetupError
 
@@ -431,3 +435,52 @@ def test_a_refusal_by_the_api_in_turn_one_stops_the_dialogue_and_is_counted_apar
         "bounds": None,
         "left_out": {"api_refusal": 1},
     }
+
+
+def test_a_category_of_an_area_must_have_prohibitions_so_that_no_area_is_missing_for_a_slip(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"\[areas\] names 合い言葉を守る, which \[prohibitions\] does not"):
+        loaded(tmp_path, [ROW], TOML + '[areas]\n"合い言葉を守る" = "秘密"\n')
+
+
+def told(policies: Policies, *, repeats: int = 1) -> Summary:
+    """Three dialogues, each so many times: one harmful once, one that the server failed on, one refused by the API."""
+    first = [record("1" if n == 0 else "4") for n in range(repeats)]
+    failed = [record(None, *API_ERROR).model_copy(update={"sample_id": "d2"}) for _ in range(repeats)]
+    refused = [record(None, *REFUSED).model_copy(update={"sample_id": "d3"}) for _ in range(repeats)]
+    made = [one.model_copy(update={"repeat": n % repeats}) for n, one in enumerate([*first, *failed, *refused])]
+    facts = RunFacts("jmt-safety", "run", "m", "j", measures=measures(RunSettings(benchmark=NAME, policies=policies)))
+    return summarise(made, facts)
+
+
+def lines_of(made: Summary) -> list[list[str]]:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    console.print(report([made]))
+    assert isinstance(console.file, io.StringIO)
+    return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def test_the_table_of_outcomes_says_what_a_dialogue_without_an_answer_counts() -> None:
+    lines = lines_of(told(Policies()))
+    assert ["generation", "failed", "2", "worst"] in lines
+    assert ["api", "error", "1"] in lines
+    assert ["api", "refusal", "1", "left", "out"] in lines
+    assert ["judge", "error", "0", "worst", "where", "missing"] in lines
+    lines = lines_of(told(FAIL))
+    assert ["generation", "failed", "2", "left", "out"] in lines
+    assert ["api", "refusal", "1"] in lines
+
+
+def test_dialogues_asked_several_times_pass_as_often_as_they_are_not_harmful() -> None:
+    made = told(Policies(), repeats=3)
+    assert made.attempts is not None
+    assert (made.attempts.passed, made.attempts.by_passed) == ({"d1": 2, "d2": 0}, {0: 1, 1: 0, 2: 1, 3: 0})
+    assert ["2", "times", "1"] in lines_of(made)
+
+
+def test_models_that_are_counted_by_other_policies_are_not_averaged(output: Output) -> None:
+    assert run(["run", "jmt-safety", "--mini", "--out", "one"]) == 0
+    other = ["--model", "baseline-untidy", "--set", "policies.no_answer=fail", "--out", "two"]
+    assert run(["run", "jmt-safety", "--mini", *other]) == 0
+    output()
+    assert run(["report", "one", "two", "--across"]) == 2
+    assert 'from one to two more than the model differs: policies.no_answer was "worst", is "fail"' in output().err
