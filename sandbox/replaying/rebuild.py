@@ -1,6 +1,7 @@
 """Records made anew from the tapes: for a folder whose records were lost or damaged.
 
-Knows: that a session is finished where its tape answers every request. Must not know: how sessions are played.
+Knows: that a session is finished where its tape answers every request, or it makes none. Must not know: how sessions are
+played.
 """
 
 from __future__ import annotations

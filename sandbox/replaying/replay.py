@@ -27,6 +27,7 @@ from sandbox.folder.sample_file import read_samples
 from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun
 from sandbox.folder.tape_reports import TapeRow, tape_row
+from sandbox.loop import recorded
 from sandbox.record import Record, canonical
 from sandbox.replaying.differences import first_difference
 from sandbox.run import TAPE, sessions_of
@@ -138,7 +139,7 @@ def replay(stored: StoredRun, plan: ReplayPlan, on_done: Callable[[Result], None
 
 
 async def play_all(stored: StoredRun, plan: ReplayPlan, keys: Iterable[Key] | None = None) -> AsyncIterator[Played]:
-    """Each session (all of the tape's without `keys`) played from the tape, in no particular order."""
+    """Each session (without `keys` all that can be) played from the tape, in no particular order."""
     provenance = read_provenance(plan.folder)
     if provenance is None:
         raise SetupError(f"{plan.folder} has no provenance.json: is it a run folder?")
@@ -148,7 +149,7 @@ async def play_all(stored: StoredRun, plan: ReplayPlan, keys: Iterable[Key] | No
         configuration = Configuration.of(provenance.compared)
         with TapeSet(plan.folder / TAPE, plan.modes, redactor=Redactor(()), configuration=configuration) as tapes:
             work = _Work(parts, _rules(stored.settings, provenance.nonce), tapes, samples)
-            wanted = iter(keys if keys is not None else work.recorded(stored.settings.repeats))
+            wanted = iter(keys if keys is not None else work.recorded(stored.settings))
             pending = {asyncio.create_task(work.play(key)) for key in islice(wanted, CONCURRENT)}
             try:
                 while pending:
@@ -169,11 +170,14 @@ class _Work:
     tapes: TapeSet
     samples: Mapping[str, Sample]
 
-    def recorded(self, repeats: int) -> list[Key]:
-        """Every session of the samples that has a tape."""
-        names = set(self.tapes.sessions())
-        keys = [(sample.id, repeat) for sample, repeat in sessions_of(list(self.samples.values()), repeats)]
-        return [key for key in keys if session_name(*key) in names]
+    def recorded(self, settings: RunSettings) -> list[Key]:
+        """Every session of the samples that has a tape, and of those that were to be played each that needs none."""
+        names, asked = set(self.tapes.sessions()), set(list(self.samples)[: settings.limit])
+        return [
+            (sample.id, repeat)
+            for sample, repeat in sessions_of(list(self.samples.values()), settings.repeats)
+            if session_name(sample.id, repeat) in names or (sample.id in asked and asks_nobody(sample, repeat))
+        ]
 
     async def play(self, key: Key) -> Played:
         """One session. A miss is a result; whatever else is wrong with the tape is raised."""
@@ -189,6 +193,11 @@ class _Work:
                 missed = Missed(key, miss.report)
             report = tape.report()
         return Played(key, record, tape_row(*key, report), report.total("unplayed"), missed)
+
+
+def asks_nobody(sample: Sample, repeat: int) -> bool:
+    """Whether a session makes no exchange, and so has no tape: it brings its answer, and the answer is none to judge."""
+    return sample.script.responses is not None and recorded(sample.script, repeat).answer is None
 
 
 def _rules(settings: RunSettings, nonce: str) -> SessionRules:

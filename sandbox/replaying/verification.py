@@ -18,6 +18,7 @@ from sandbox.folder.store import read_provenance, summary_of
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.record import Record, VerdictRow
 from sandbox.replaying.differences import first_difference
+from sandbox.replaying.replay import asks_nobody
 from sandbox.rescore import rescored
 from sandbox.run import TAPE
 from sandbox.sample import Criterion
@@ -89,7 +90,8 @@ def _records(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
                 yield Disagreement(where, "question or reference is not that of samples.jsonl")
             elif sample.gold.criterion != _criterion(record):
                 yield Disagreement(where, "the criterion is not that of samples.jsonl")
-            if not journal_path(stored.path / TAPE, session_name(record.sample_id, record.repeat)).exists():
+            tape = journal_path(stored.path / TAPE, session_name(record.sample_id, record.repeat))
+            if not tape.exists() and not (sample is not None and asks_nobody(sample, record.repeat)):
                 yield Disagreement(where, "there is no tape of this session")
             if foreign := _prompts(record) - prompts:
                 yield Disagreement(where, f"judged with a prompt that provenance.json does not name: {foreign}")

@@ -82,6 +82,29 @@ def test_two_files_of_answers_that_would_share_a_folder_are_refused_before_eithe
     assert not Path("out").exists()
 
 
+def test_answers_that_are_none_to_judge_need_no_tape_and_are_not_lost_with_the_records(output: Output) -> None:
+    rows = [
+        ("mini-en-01", "No"),
+        ("mini-en-02", []),
+        ("mini-en-03", ["Error code: 400 - {'長すぎる': 1}"]),
+        ("mini-en-05", []),
+    ]
+    lines = [json.dumps({"QUESTION_ID": name, "RESPONSE": given}, ensure_ascii=False) for name, given in rows]
+    Path("回答.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    options = ["--responses", "回答.jsonl", "--limit", "4", "--out", "run", "--json", "--quiet"]
+    assert run(["run", "multichallenge", "--mini", *options]) == 0
+    made = json.loads(output().out)
+    assert made["outcomes"] == {"answered": 1, "generation_failed": 3, "context_overflow": 0, "judge_error": 0}
+    assert run(["verify", "run"]) == 0
+    assert "4 records, 1 verdicts, 1 exchanges, 1 bodies: all agree." in output().out
+    Path("run/records.jsonl").unlink()
+    assert run(["report", "run", "--rebuild", "--json"]) == 0
+    again = json.loads(output().out)
+    assert {name: again[name] for name in ("digest", "outcomes", "metrics")} == {
+        name: made[name] for name in ("digest", "outcomes", "metrics")
+    }
+
+
 def test_the_judge_sees_the_answer_and_the_question_and_not_the_dialogue(output: Output) -> None:
     asked: list[str] = []
 
