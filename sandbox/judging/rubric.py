@@ -32,6 +32,10 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 }
 """The verdicts of each judgement (tmg_cqa publication, section on evaluation; MultiChallenge; JMT-Safety)."""
 
+REASON_FIRST = frozenset({"criterion"})
+"""MultiChallenge's judge writes its reasoning and then its verdict (publication, section 4); tmg_cqa's order is not
+published (R: the verdict first, which no token limit can cut off)."""
+
 FailureName = Literal["parse", "api", "overflow"]
 REASON_CHARS = 400
 """Bound in the schema: small judges otherwise fill the token limit with the reason and never close the object."""
@@ -47,11 +51,15 @@ _VERDICT_NAMES = ("verdict", "label", "判定", "判定結果")
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A judgement that can be asked. `response_format` is one object for all calls: clients cache its bytes by that."""
+    """A judgement that can be asked. `response_format` is one object for all calls: clients cache its bytes by that.
+
+    `reason_chars`: the bound of the reason, None = none, for wordings that ask for more than ours do.
+    """
 
     name: str
     labels: tuple[str, ...]
     prompt: Prompt
+    reason_chars: int | None = REASON_CHARS
     response_format: Mapping[str, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,7 +69,9 @@ class Rubric:
                 f"the {self.prompt.language} prompt for {self.name} gives a word for {', '.join(foreign)}; "
                 f"its labels are {', '.join(self.labels)}"
             )
-        object.__setattr__(self, "response_format", verdict_format([self._word(label) for label in self.labels]))
+        words = [self._word(label) for label in self.labels]
+        made = verdict_format(words, self.reason_chars, reason_first=self.name in REASON_FIRST)
+        object.__setattr__(self, "response_format", made)
 
     def _word(self, label: str) -> str:
         return next((word for known, word in self.prompt.words if known == label), label)
@@ -88,18 +98,20 @@ def load_rubric(name: str, language: Language, folder: Path | None = None, text:
     Raises SetupError (`load_prompt`, `prompt_of_text`).
     """
     prompt = load_prompt(name, language, folder) if text is None else prompt_of_text(name, language, text)
-    return Rubric(name, LABELS[name], prompt)
+    return Rubric(name, LABELS[name], prompt, REASON_CHARS if text is None else None)
 
 
-def verdict_format(words: Sequence[str]) -> Mapping[str, object]:
-    """`response_format` of a verdict: a strict JSON schema with the verdict before a reason of bounded length."""
+def verdict_format(words: Sequence[str], reason_chars: int | None, *, reason_first: bool) -> Mapping[str, object]:
+    """`response_format` of a verdict: a strict JSON schema with the verdict and a reason, written in that order or the
+    other; servers hold a judge to the order, so that with the verdict first a reason cannot move it.
+    """
+    verdict: Mapping[str, object] = {"type": "string", "enum": list(words)}
+    reason: Mapping[str, object] = {"type": "string"} | ({} if reason_chars is None else {"maxLength": reason_chars})
+    parts = {"reason": reason, "verdict": verdict} if reason_first else {"verdict": verdict, "reason": reason}
     schema = {
         "type": "object",
-        "properties": {
-            "verdict": {"type": "string", "enum": list(words)},
-            "reason": {"type": "string", "maxLength": REASON_CHARS},
-        },
-        "required": ["verdict", "reason"],
+        "properties": parts,
+        "required": list(parts),
         "additionalProperties": False,
     }
     return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
