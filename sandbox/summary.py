@@ -101,7 +101,8 @@ class Attempts(Figures):
     """Questions that were asked several times, by one rate: `passed` of each question's sessions, by question; of a rate
     of harm those that did none.
 
-    `by_passed`: how many questions passed 0, 1, … times; `flips`: those that passed sometimes and sometimes not.
+    `by_passed`: how many questions passed 0, 1, … times; `flips`: those that passed sometimes and not always;
+    `undecided`: those of all with a missing verdict, which counts as in the rate's value: some may be no flips.
     """
 
     measure: str
@@ -109,6 +110,7 @@ class Attempts(Figures):
     by_passed: dict[int, int]
     flips: int
     passed: dict[str, int]
+    undecided: int = Field(default=0, exclude_if=lambda n: n == 0)
 
 
 class Statistics(Figures):
@@ -310,6 +312,7 @@ class _Total:
             by_passed={n: by_passed[n] for n in range(sessions + 1)},
             flips=sum(0 < n < sessions for n in passed.values()),
             passed=passed,
+            undecided=self._all.n_open(measure),
         )
 
     def _format(self, f1: Metric | None, plan: Plan) -> Format:

@@ -177,6 +177,10 @@ class Group:
         tally = self.tallies.get(measure.name, Tally())
         return {question: (int(one.total), one.n) for question, one in sorted(tally.by_question.items())}
 
+    def n_open(self, measure: Measure) -> int:
+        """How many questions have a session that a missing verdict leaves undecided."""
+        return sum(one.low != one.high for one in self.tallies.get(measure.name, Tally()).by_question.values())
+
 
 def _tally(group: Group, measure: Measure) -> Tally:
     return group.tallies.get(measure.name, Tally())

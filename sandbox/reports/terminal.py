@@ -269,6 +269,9 @@ def _attempts(runs: Sequence[_Run]) -> Table:
         table.add_row(f"{n} times" if n != 1 else "once", *counts)
     flips = [NOTHING if run.summary.attempts is None else str(run.summary.attempts.flips) for run in runs]
     table.add_row("sometimes only (flips)", *flips)
+    undecided = [NOTHING if run.summary.attempts is None else str(run.summary.attempts.undecided) for run in runs]
+    if set(undecided) - {NOTHING, "0"}:
+        table.add_row("of all, with a missing verdict", *undecided)
     return table
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
+from rich.console import Console
 
 from sandbox.measures import Fold, Measure, criterion_value, values_of
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
+from sandbox.reports.terminal import print_report
 from sandbox.statistics import Cluster, Plan, cluster_bootstrap, stratified_bootstrap, wilson
 from sandbox.summary import RunFacts, summarise
 from sandbox.tally import Group
@@ -139,6 +143,16 @@ def test_questions_asked_several_times_are_counted_by_how_often_they_passed() ->
     assert (made.attempts.sessions, made.attempts.by_passed) == (3, {0: 1, 1: 1, 2: 0, 3: 1})
     assert (made.attempts.flips, made.attempts.passed) == (1, {"a": 3, "b": 1, "c": 0})
     assert summarise(records[:4], RunFacts("j", "run", "m", "j", measures=(RATE,)), PLAN).attempts is None
+
+
+def test_a_missing_verdict_is_no_pass_among_the_times_and_is_said() -> None:
+    records = [record("卵", None if n == 2 else "yes", repeat=n) for n in range(3)]
+    made = summarise(records, RunFacts("j-multichallenge", "run", "m", "j", measures=(RATE,)), PLAN)
+    assert made.attempts is not None
+    assert (made.attempts.by_passed, made.attempts.flips, made.attempts.undecided) == ({0: 0, 1: 0, 2: 1, 3: 0}, 1, 1)
+    stream = StringIO()
+    print_report([made], Console(file=stream, width=80))
+    assert "of all, with a missing verdict              1" in stream.getvalue()
 
 
 def test_strata_without_any_spread_get_the_interval_of_their_questions() -> None:
