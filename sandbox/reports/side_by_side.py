@@ -82,12 +82,20 @@ def _published(summaries: Sequence[Summary], form: PublishedForm, rate: str) -> 
     heads += ["difference", "ratio"] if any(made.arms for made in summaries) else []
     table = figure_table(f"As published · {summaries[0].benchmark}{_said(summaries[0], rate)}", heads)
     for made in summaries:
-        cells = ["o" if made.thinking else NOTHING] if form.thinking else []
+        cells = [_thought(made)] if form.thinking else []
         cells += [shown(_of_type(made, name, rate)) for name in types]
         cells += [shown(made.metrics.get(name)) for name in columns]
         cells += _arms(made) if any(other.arms for other in summaries) else []
         table.add_row(one_line(made.model, MODEL_CELLS), *cells)
     return table
+
+
+def _thought(made: Summary) -> str:
+    """The publication's o for answers with reasoning; with the share where only some had it (its note 11 names a model
+    of which nine in ten had none).
+    """
+    share = "" if made.thinking == made.sessions else f" {made.thinking}/{made.sessions}"
+    return f"o{share}" if made.thinking else NOTHING
 
 
 def _arms(made: Summary) -> list[str]:

@@ -112,6 +112,11 @@ m · j-multichallenge  25.0  62.5       +37.5
     )
 
 
+def test_a_model_that_reasons_before_some_answers_only_is_not_told_as_one_that_always_does() -> None:
+    some = run("j-multichallenge", "m", (1, 1), thinking=True).model_copy(update={"thinking": 3})
+    assert text([some]).splitlines()[-1].split() == ["m", "o", "3/8", "0.250", "0.250"]
+
+
 def test_the_same_model_in_english_and_japanese_stands_by_both_averages() -> None:
     runs = [run("multichallenge", "m", (2, 0)), run("j-multichallenge", "m", (1, 0), repeats=3)]
     assert text(runs).splitlines()[-5:] == [
