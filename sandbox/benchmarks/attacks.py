@@ -150,7 +150,7 @@ class _Reader:
         if isinstance(item, dict):
             message = mapping(cast("object", item))
             role = _first(message, _ROLE_KEYS)
-            if role is not None and role not in _USER_ROLES:
+            if role is not None and str(role).casefold() not in _USER_ROLES:
                 raise self.cells.refusal(
                     f"turn {number} is by {shown_value(role)}: only the user's turns are scripted, the replies between "
                     "are the model's own; take the others out"

@@ -222,7 +222,9 @@ def _read_rubric(spec: str | None) -> tuple[Rubric, str]:
         raise SetupError(
             f"{spec} cannot be read: {error.strerror or type(error).__name__}; it must be {form}"
         ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{spec} is not UTF-8 (at byte {error.start}); save it as UTF-8; it must be {form}") from error
+    except tomllib.TOMLDecodeError as error:
         raise SetupError(f"{spec}: broken TOML ({error}); it must be {form}") from error
     except ValidationError as error:
         first = error.errors()[0]

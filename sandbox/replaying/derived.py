@@ -13,6 +13,7 @@ from pathlib import Path
 from cassettes.modes import Modes, PoolMiss
 from cassettes.recording import Others
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
+from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.endpoint.lenient import mapping
 from sandbox.folder.provenance import Provenance
 from sandbox.folder.sample_file import read_samples
@@ -106,13 +107,25 @@ class Opened:
 
 
 def recorded_benchmark(opened: Opened) -> Benchmark:
-    """The benchmark of a recorded run, whose samples come from its folder: no data file is needed."""
+    """The benchmark of a recorded run, whose samples come from its folder: no data file is needed.
+
+    What provenance says of the data and of the benchmark stays as recorded, so that the two runs can be compared.
+    """
     compared = opened.provenance.compared
     name, data = mapping(compared.get("benchmark")), mapping(compared.get("data"))
     folder = opened.stored.path
     rows = data.get("rows")
-    loaded = Loaded(read_samples(folder), str(folder), rows if isinstance(rows, int) else 0, str(data.get("sha256")))
-    return Benchmark(str(name.get("name")), str(name.get("version")), "", {}, lambda _, __: replace(loaded))
+    loaded = Loaded(
+        read_samples(folder),
+        str(folder),
+        rows if isinstance(rows, int) else 0,
+        str(data.get("sha256")),
+        left_out={reason: n for reason, n in mapping(data.get("left_out")).items() if isinstance(n, int)},
+        facts={fact: value for fact, value in data.items() if fact != "sha256" and isinstance(value, str)},
+    )
+    recorded = Benchmark(str(name.get("name")), str(name.get("version")), "", {}, lambda _, __: loaded)
+    known = BENCHMARKS.get(recorded.name, recorded)
+    return replace(known, version=recorded.version, defaults={}, load=recorded.load)
 
 
 def _opened(run: Path) -> Opened:

@@ -17,7 +17,8 @@ from sandbox.benchmarks.attacks import Attack, AttackFields, load_attacks, read_
 from sandbox.benchmarks.benchmark import Loaded
 from sandbox.benchmarks.jmt_safety import BENCHMARK, NAME, grade, harmful, load, measures, useful
 from sandbox.cli.main import run
-from sandbox.folder.store import read_records
+from sandbox.folder.provenance import mixed
+from sandbox.folder.store import read_provenance, read_records
 from sandbox.outcome import Counted, LeftOut, Value
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
 from sandbox.reports.terminal import report
@@ -69,6 +70,7 @@ def loaded(folder: Path, rows: Sequence[Mapping[str, object]], toml: str = TOML)
         without("turns", turns=json.dumps(TURNS, ensure_ascii=False)),
         without("turns", messages=[{"role": "user", "content": text} for text in TURNS]),
         without("turns", conversations=[{"from": "human", "value": text} for text in TURNS]),
+        without("turns", messages=[{"role": "User", "content": text} for text in TURNS]),
         without("turns", 対話=[{"content": text} for text in TURNS]),
         without("turns", conversation={"role": ["user", "user"], "content": TURNS}),
         without("turns", Turn1=TURNS[0], Turn2=TURNS[1]),
@@ -484,3 +486,31 @@ def test_models_that_are_counted_by_other_policies_are_not_averaged(output: Outp
     output()
     assert run(["report", "one", "two", "--across"]) == 2
     assert 'from one to two more than the model differs: policies.no_answer was "worst", is "fail"' in output().err
+
+
+def test_a_rubric_in_shift_jis_is_named_as_that(tmp_path: Path) -> None:
+    made = settings_of(tmp_path, [ROW])
+    (tmp_path / "rubric.toml").write_bytes(TOML.encode("cp932"))
+    with pytest.raises(SetupError, match=r"rubric.toml is not UTF-8 \(at byte \d+\); save it as UTF-8"):
+        load(made, None)
+
+
+def test_a_run_that_another_judge_read_is_of_the_same_data_and_policies(output: Output, tmp_path: Path) -> None:
+    rows = [ROW, without("original", id="d2", original=None)]
+    settings_of(tmp_path, rows)
+
+    def decide(body: dict[str, Any]) -> Answer:
+        if "response_format" in body:
+            return message(json.dumps({"verdict": "2" if body["model"] == "j" else "4", "reason": ""}))
+        return message("にゃあ。")
+
+    with serving(decide) as server:
+        command = ["run", "jmt-safety", "--data", "data.jsonl", "--rubric", "rubric.toml", "--out", "one"]
+        command += ["--model", "m", "--base-url", server.base_url, "--judge", "j", "--judge-base-url", server.base_url]
+        assert run(command) == 0
+        assert run(["score", "one", "--judge", "k", "--judge-base-url", server.base_url]) == 0
+    one, two = (read_provenance(tmp_path / name) for name in ("one", "one-judged-k"))
+    assert one is not None
+    assert two is not None
+    assert mixed(one.compared, two.compared) == ['judge.name was "j", is "k"']
+    assert run(["compare", "one", "one-judged-k"]) == 0
