@@ -38,11 +38,13 @@ def _run(run: RunShown) -> str:
     )
     rows = "".join(_score(one.title, summary.metrics[one.name]) for one in summary.measures)
     outcomes = ", ".join(f"{n} {text(outcome.replace('_', ' '))}" for outcome, n in summary.outcomes.items())
+    unasked = "".join(f", not asked: {n} {text(reason.replace('_', ' '))}" for reason, n in summary.left_out.items())
     return (
         f"<section><p>{text(summary.benchmark)} · {text(summary.model)} · judge {text(summary.judge)}</p>"
         f"<h1>{first.strip()}</h1><p>{text(run.headline.second)}</p>"
         "<table><thead><tr><th>Score, 0–100</th><th>value</th><th>interval</th><th>n</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table><p>{summary.sessions} sessions: {outcomes}. {text(summary.digest)}</p></section>"
+        f"<tbody>{rows}</tbody></table>"
+        f"<p>{summary.sessions} sessions: {outcomes}{unasked}. {text(summary.digest)}</p></section>"
     )
 
 

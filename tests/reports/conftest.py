@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sandbox.benchmarks.locate import locate
+from sandbox.benchmarks.sample import MANIFEST
 from sandbox.cli import main
 from tests.reports import scenes
 from tests.reports.chromium import NAMES, Chromium, find_chromium
+from tools.corpus import build
+from tools.extract import extract
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -60,3 +65,16 @@ def broken_page(broken: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sample_page(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page_of(sample, out=tmp_path_factory.mktemp("page") / "sample.html")
+
+
+@pytest.fixture(scope="session")
+def unasked_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of which one question could not be asked, because nobody has its document."""
+    folder = tmp_path_factory.mktemp("unasked")
+    lines = locate("mini:tmg_cqa_rag.jsonl").read_text(encoding="utf-8").splitlines()[:1]
+    lost = {"id": "失", "question": "何時までですか。", "reference": "5時。", "documents": ["https://a.example/gone"]}
+    (folder / "q.jsonl").write_text("\n".join([*lines, json.dumps(lost, ensure_ascii=False)]), encoding="utf-8")
+    build(MANIFEST, folder / "corpus", extract=extract)
+    options = ["--data", str(folder / "q.jsonl"), "--corpus", str(folder / "corpus"), "--out", str(folder / "run")]
+    assert main.run(["run", "tmg-cqa-rag", "--quiet", "--json", *options]) == 0
+    return page_of(folder / "run", out=folder / "page.html")

@@ -208,3 +208,8 @@ def test_the_built_program_is_what_the_source_makes(tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", str(tmp_path)], cwd=WEB, check=True, timeout=120)
     for name in ("app.js", "app.css"):
         assert (tmp_path / name).read_bytes() == (WEB / name).read_bytes()
+
+
+def test_questions_that_could_not_be_asked_stand_beside_the_outcomes(unasked_page: Path) -> None:
+    static = unasked_page.read_text(encoding="utf-8").partition("<p>1 sessions: ")[2]
+    assert static.partition(". ")[0].endswith("0 judge error, not asked: 1 not in corpus")

@@ -98,6 +98,13 @@ def rows_of(index: dict[str, Any]) -> list[Row]:
     return [row._replace(codes=tuple(CodePoints(*code) for code in row.codes)) for row in made]
 
 
+def test_a_cited_run_says_which_questions_were_not_asked(browser: Chromium, unasked_page: Path) -> None:
+    text = browser.open(unasked_page).run("document.querySelector('.note').innerText")
+    assert text.startswith(
+        "Citation scores count all 1 answers. Not asked, and in no score: 1 not in corpus. Consistency"
+    )
+
+
 def test_each_filter_lets_through_what_the_same_filter_does_in_python(browser: Chromium, broken_page: Path) -> None:
     page = browser.open(broken_page)
     index = page.run(INDEX)

@@ -10,7 +10,7 @@ import { Glyph, Panel } from "./parts";
 import { asWord, key } from "./query";
 import { otherOf, type Run, type Runs } from "./runs";
 import { langOf, plain, Text, visible } from "./text";
-import { count, decidedSign, NOTHING, OUTCOMES, plural, points, range, rate, short, signed, spaced } from "./words";
+import { NOTHING, OUTCOMES, count, decidedSign, plural, points, range, rate, short, signed, spaced, unasked } from "./words";
 
 type Column = [key: string, name: string, cls: string];
 
@@ -178,13 +178,12 @@ function PartRow({ value, part, measures, onFilter }: { value: string; part: Par
 export function DecidedNote({ run }: { run: Run }): VNode {
   const { summary, decisions } = run.shown;
   const out = Object.entries(decisions!.left_out);
-  const unasked = Object.entries(summary.left_out ?? {});
   const total = summary.sessions - out.reduce((sum, [, n]) => sum + n, 0);
   const { arms } = summary;
   return (
     <>
       {out.length ? `Scores count ${summary.sessions}${out.map(([reason, n]) => ` − ${n} (${spaced(reason)})`).join("")} = ${total} sessions.` : `Scores count all ${count(total)} sessions.`}
-      {unasked.length ? ` Not asked, and in no score: ${unasked.map(([reason, n]) => `${n} ${spaced(reason)}`).join(", ")}.` : ""}
+      {unasked(summary.left_out)}
       {arms && arms.difference !== null ? ` Multi-turn − single turn: ${signed(100 * arms.difference)} points${arms.difference_interval ? ` (95 % ${signed(100 * arms.difference_interval[0])} to ${signed(100 * arms.difference_interval[1])})` : ""}${arms.ratio === null ? "" : `; ratio ${arms.ratio.toFixed(2)}${arms.ratio_interval ? ` (${arms.ratio_interval[0].toFixed(2)} to ${arms.ratio_interval[1] === null ? "no bound" : arms.ratio_interval[1].toFixed(2)})` : ""}`}, drawing ${plural(arms.origins, "origin")}.` : ""}
     </>
   );

@@ -13,7 +13,7 @@ import { hasWord } from "./query";
 import { Questions } from "./questions";
 import type { Run, Runs } from "./runs";
 import { Text } from "./text";
-import { mark, METRICS, NOTHING, plural, points, range, rate, signed, spaced } from "./words";
+import { mark, METRICS, NOTHING, plural, points, range, rate, signed, spaced, unasked } from "./words";
 
 export function First({ runs, run, place }: { runs: Runs; run: Run; place: Place }): VNode {
   const { summary, headline } = run.shown;
@@ -119,7 +119,7 @@ function Scores({ runs, run }: { runs: Runs; run: Run }): VNode {
         </tbody>
       </table>
       <p class="small mute note">
-        {run.cited ? `${denominator(run)} Consistency is agreement with the reference answer, not a truth check of every added claim.` : <DecidedNote run={run} />}
+        {run.cited ? `${denominator(run)}${unasked(run.shown.summary.left_out)} Consistency is agreement with the reference answer, not a truth check of every added claim.` : <DecidedNote run={run} />}
         {[run.shown.summary.model, run.shown.summary.judge].includes("baseline") ? " The embedded baseline took part: these scores compare with nothing published." : ""}
       </p>
       {runs.index.compared.map((compared) => <Compare key={compared.letter} compared={compared} />)}

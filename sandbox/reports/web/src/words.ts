@@ -22,6 +22,12 @@ export const plural = (n: number, one: string, many = `${one}s`): string => `${c
 
 export const spaced = (key: string): string => key.replaceAll("_", " ");
 
+/** A sentence on the questions that could not be asked, and why; nothing where all were. */
+export function unasked(leftOut: Record<string, number> | undefined): string {
+  const reasons = Object.entries(leftOut ?? {});
+  return reasons.length ? ` Not asked, and in no score: ${reasons.map(([reason, n]) => `${n} ${spaced(reason)}`).join(", ")}.` : "";
+}
+
 export function short(n: number): string {
   if (n < 1000) return String(n);
   if (n < 1_000_000) return `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k`;
