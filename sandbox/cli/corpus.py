@@ -23,6 +23,7 @@ from sandbox.benchmarks.data import Dataset, load_rows, read_field_map
 from sandbox.benchmarks.locate import locate
 from sandbox.fetching.fetch import Fetched, FetchPlan, build_corpus, check, fetch
 from sandbox.fetching.links import LinkRow, Unaskable, links_of, unaskable
+from sandbox.folder.store import RunFolder
 from sandbox.reports.untrusted import one_line
 from sandbox.run import utc_now
 from sandbox.settings import FetchSettings, resolve
@@ -148,12 +149,13 @@ def fetch_(
     dataset, rules = _dataset(data, fields), _fetch_settings(settings)
     links = links_of(dataset, limit)
     try:
-        with _progress("fetching") as watch:
+        # The lock of a run folder: two that write one ledger and one corpus would lose each other's rows.
+        with RunFolder(out), _progress("fetching") as watch:
             fetched = asyncio.run(fetch(links, out, FetchPlan(rules, concurrency, watch, utc_now)))
+            summary = build_corpus(fetched.rows, out)
     except KeyboardInterrupt:
         print(f"pincite: stopped; what came is kept in {out}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None
-    summary = build_corpus(fetched.rows, out)
     n_questions = len(dataset.rows[:limit])
     if json_:
         print(_fetched_json(fetched, summary, n_questions))

@@ -17,6 +17,7 @@ from servers.web_server import Page, WebServer, serving_pages
 
 from sandbox.benchmarks.sample import FOLDER
 from sandbox.cli.main import run
+from sandbox.folder.store import RunFolder
 from tests.sandbox.conftest import Output
 from tools.corpus import open_corpus
 
@@ -180,6 +181,15 @@ def test_a_question_whose_documents_were_never_asked_for_is_no_dead_link(
     assert run(["run", "tmg-cqa-rag", *options, "--json"]) == 0
     summary = json.loads(output().out)
     assert (summary["samples"], summary["left_out"]) == (2, {"missing_page": 1, "not_in_corpus": 2})
+
+
+def test_two_fetches_into_one_folder_are_refused_in_one_line(web: WebServer, output: Output, tmp_path: Path) -> None:
+    path = data(web, tmp_path)
+    with RunFolder(Path("docs")):
+        assert fetch(path) == 2
+    said = output().err
+    assert said == "pincite: docs is in use by another pincite run; wait for it or use another --out\n"
+    assert web.seen == []
 
 
 def test_ctrl_c_loses_nothing_and_the_same_command_goes_on(output: Output, tmp_path: Path) -> None:
