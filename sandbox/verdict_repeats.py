@@ -6,6 +6,7 @@ Knows: the repeats in verdict rows, the counting table, scores from stored verdi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -89,14 +90,13 @@ class RepeatCounter:
             if verdict.repeats:
                 self._kinds.setdefault(judgement.kind, _Kind()).add(record.sample_id, verdict)
         self._asked = max(self._asked, times)
-        self._f1.add(citation_values(record).f1)
-        self._consistency.add(consistency_value(record))
-        self._passed.add(criterion_value(record))
-        for k in range(2, times + 1):
-            other = as_repeated(record, k)
-            self._f1.add_difference(k, citation_values(record).f1, citation_values(other).f1)
-            self._consistency.add_difference(k, consistency_value(record), consistency_value(other))
-            self._passed.add_difference(k, criterion_value(record), criterion_value(other))
+        others = {k: as_repeated(record, k) for k in range(2, times + 1)}
+        if record.criterion is not None:
+            # One verdict decides: an F1 of 0 or a missing consistency would be a figure of nothing.
+            self._passed.add_all(record, others, criterion_value)
+            return
+        self._f1.add_all(record, others, lambda one: citation_values(one).f1)
+        self._consistency.add_all(record, others, consistency_value)
 
     def figures(self, plan: Plan) -> Repeats | None:
         """The figures so far; None where nothing was asked twice."""
@@ -149,15 +149,18 @@ class _Figure:
     n: int = 0
     differences: dict[int, Fraction] = field(default_factory=dict[int, Fraction])
 
-    def add(self, value: Value) -> None:
-        if isinstance(value, Counted):
-            self.total += value.value
-            self.n += 1
-
-    def add_difference(self, k: int, first: Value, other: Value) -> None:
-        # What is left out is left out for its outcome, whatever the judge said.
-        if isinstance(first, Counted) and isinstance(other, Counted):
-            self.differences[k] = self.differences.get(k, Fraction(0)) + other.value - first.value
+    def add_all(self, record: Record, others: Mapping[int, Record], value: Callable[[Record], Value]) -> None:
+        """Take a record, and what it would be by each further repeat."""
+        first = value(record)
+        if not isinstance(first, Counted):
+            return
+        self.total += first.value
+        self.n += 1
+        for k, repeated in others.items():
+            # What is left out is left out for its outcome, whatever the judge said.
+            other = value(repeated)
+            if isinstance(other, Counted):
+                self.differences[k] = self.differences.get(k, Fraction(0)) + other.value - first.value
 
     def by_repeat(self, asked: int) -> tuple[float | None, ...]:
         if not self.n:

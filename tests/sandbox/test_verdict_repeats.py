@@ -7,10 +7,10 @@ import asyncio
 from cassettes.context import current_channel
 from sandbox.judging.repeats import ask_repeatedly
 from sandbox.judging.rubric import Asked
-from sandbox.record import Record, RepeatRow, ScoreRow, UnitRow, Usage, VerdictRow, canonical
+from sandbox.record import CriterionRow, Record, RepeatRow, ScoreRow, UnitRow, Usage, VerdictRow, canonical
 from sandbox.statistics import Plan, wilson
 from sandbox.verdict_counts import VerdictCounter
-from sandbox.verdict_repeats import KindRepeats, Repeats, as_repeated
+from sandbox.verdict_repeats import KindRepeats, RepeatCounter, Repeats, as_repeated
 
 ANSWER = "<sentence>令和６年度に撤廃された。<cite>1</cite></sentence>"
 
@@ -137,3 +137,21 @@ def test_the_first_verdict_counts_and_each_repeat_has_a_place_of_its_own() -> No
         reason="理由1",
         repeats=(RepeatRow(label="l2", reason="理由2"), RepeatRow(label=None, reason="理由3", failure="api")),
     )
+
+
+def test_where_one_verdict_decides_no_figure_of_citations_or_of_a_reference_is_made() -> None:
+    judged = Record(
+        sample_id="m1",
+        question="三語で答えてください。",
+        reference="春 夏 秋",
+        outcome="answered",
+        answer="春 夏 秋",
+        criterion=CriterionRow(
+            rubric="criterion", text="三語か。", passing=("yes",), verdict=verdict("yes", "no", "yes")
+        ),
+    )
+    counter = RepeatCounter()
+    counter.add(judged)
+    made = counter.figures(Plan(resamples=200))
+    assert made is not None
+    assert (made.citation_f1, made.consistency, made.passed) == ((None,) * 3, (None,) * 3, (1.0, 0.0, 1.0))
