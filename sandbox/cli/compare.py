@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from sandbox.comparing.comparable import differences, refusal
-from sandbox.comparing.compared_run import compared_run
+from sandbox.comparing.compared_run import compared_run, shared_measures
 from sandbox.comparing.comparison import Occasion, as_json
 from sandbox.comparing.comparison import compare as compare_questions
 from sandbox.comparing.judge_agreement import gravest, judge_agreement, same_answers, told
@@ -57,6 +57,7 @@ def compare(
     reason = refusal(found)
     if reason is not None and not force:
         raise SetupError(reason)
+    shared = shared_measures(a.run, b.run)
     agreement = judge_agreement(a.judged, b.judged)
     if agreement is not None:
         agreement = told(agreement, a.run.records(), b.run.records(), gravest(a.judged, b.judged, moved))
@@ -67,7 +68,8 @@ def compare(
         found.spoiling,
         found.judge,
         agreement,
-        measures=a.run.measures,
+        measures=shared.measures,
+        titles_apart=shared.titles_apart,
         type_name=a.run.type_name,
     )
     made = compare_questions(a.questions, b.questions, occasion, n_moved=moved)

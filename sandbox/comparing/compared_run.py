@@ -1,6 +1,6 @@
 """One side of a comparison: a run's questions, what its judge said, what it was made of.
 
-Knows: a stored run. Must not know: the other side, how a difference is made.
+Knows: stored runs, and what two of them both measure. Must not know: how a difference is made.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sandbox.benchmarks.table import measures_of
 from sandbox.comparing.comparison import Side
 from sandbox.comparing.judge_agreement import Judged
 from sandbox.comparing.pairing import Questions, gather
@@ -15,7 +16,9 @@ from sandbox.folder.provenance import Provenance
 from sandbox.folder.sample_file import count_sessions
 from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun
+from sandbox.measures import Measures
 from sandbox.record import Record
+from tools.tool import SetupError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,32 @@ class ComparedRun:
     judged: Judged
     questions: Questions
     side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMeasures:
+    """What two runs both measure, and the titles of what only one of them does."""
+
+    measures: Measures
+    titles_apart: tuple[str, ...]
+
+
+def shared_measures(a: StoredRun, b: StoredRun) -> SharedMeasures:
+    """The measures that both runs have. pass@3 of one run and pass@1 of another are not one figure: where the numbers of
+    attempts differ, what is left is what a single attempt is measured by.
+
+    Raises SetupError where nothing is left.
+    """
+    in_a, in_b = ({one.name: one for one in run.measures} for run in (a, b))
+    apart = tuple(one.title for one in (*a.measures, *b.measures) if (one.name in in_a) != (one.name in in_b))
+    settings = a.settings.model_copy(update={"repeats": 1}) if apart else a.settings
+    both = tuple(one for one in measures_of(settings) if one.name in in_a and one.name in in_b)
+    if not both:
+        raise SetupError(
+            f"{a.path} is a run of {a.settings.benchmark} and {b.path} one of {b.settings.benchmark}: they measure nothing "
+            "in common; compare runs of one benchmark"
+        )
+    return SharedMeasures(both, apart)
 
 
 def compared_run(run: StoredRun) -> ComparedRun:

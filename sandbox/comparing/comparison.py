@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pydantic import Field
+
 from sandbox.comparing.judge_agreement import JudgeAgreement
 from sandbox.comparing.metric_change import (
     TARGET,
@@ -74,7 +76,7 @@ class Moved(Figures):
 
 
 class QuestionCounts(Figures):
-    """How the two runs' questions overlap. `changed`: the same id, but another question or reference; not compared."""
+    """How the two runs' questions overlap. `changed`: the same id, but another question, reference or criterion; not compared."""
 
     compared: int
     only_a: int
@@ -139,6 +141,8 @@ class Comparison(Figures):
     statistics: Methods
     judge_differences: tuple[str, ...] = ()
     agreement: JudgeAgreement | None = None
+    titles_apart: tuple[str, ...] = Field(default=(), exclude_if=lambda titles: not titles)
+    """Measures that only one of the runs has, which are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,9 @@ class Occasion:
     judge_differences: tuple[str, ...] = ()
     agreement: JudgeAgreement | None = None
     measures: Measures = CITED
+    """What both runs measure."""
+    titles_apart: tuple[str, ...] = ()
+    """What only one of them does."""
     type_name: str = "task type"
 
 
@@ -188,6 +195,7 @@ def compare(
         ),
         judge_differences=occasion.judge_differences,
         agreement=occasion.agreement,
+        titles_apart=occasion.titles_apart,
     )
 
 

@@ -38,7 +38,7 @@ class Session:
 
 @dataclass(slots=True)
 class Question:
-    """All finished sessions (≥ 1) of a question. `asked` is a hash of question and reference: equal = the same question."""
+    """All finished sessions (≥ 1) of a question. `asked` is a hash of question, reference and criterion: equal = the same question."""
 
     sample_id: str
     task_type: str | None
@@ -115,7 +115,7 @@ def gather(records: Iterable[Record], measures: Measures = CITED) -> Questions:
 
 
 def paired(a: Questions, b: Questions) -> Pairing:
-    """The questions that both runs asked in the same words (question and reference)."""
+    """The questions that both runs asked in the same words (question, reference and yes/no criterion)."""
     common = sorted(a.by_id.keys() & b.by_id.keys())
     pairs = tuple(
         Pair(a.by_id[sample_id], b.by_id[sample_id])
@@ -184,6 +184,9 @@ def _zeroed(value: Value) -> Value:
 
 def _asked(record: Record) -> bytes:
     text = f"{record.question}\0{'' if record.reference is None else record.reference}"
+    if record.criterion is not None and record.criterion.rubric == "criterion":
+        # Another yes/no question about the answer is another question.
+        text += f"\0{record.criterion.text}\0{record.criterion.passing}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 

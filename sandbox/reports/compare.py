@@ -85,6 +85,8 @@ def _overlap(made: Comparison) -> Text:
     both = "1 question is" if counts.compared == 1 else f"{counts.compared} questions are"
     lines = [f"{both} in both runs and compared one by one{left}."]
     lines += [f"From A to B: {one_line(words)}" for words in (*made.model_differences, *made.judge_differences)]
+    if made.titles_apart:
+        lines.append(f"In one of the runs only, and not compared: {'; '.join(made.titles_apart)}.")
     if made.agreement is not None:
         lines.append("The answers and their evidence are the same: whatever differs below, the judges made it.")
     elif not made.model_differences and not made.forced_over:

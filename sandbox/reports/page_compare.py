@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sandbox.comparing.comparable import Differences, differences, refusal
-from sandbox.comparing.compared_run import ComparedRun, compared_run
+from sandbox.comparing.compared_run import ComparedRun, compared_run, shared_measures
 from sandbox.comparing.comparison import Occasion, compare
 from sandbox.comparing.judge_agreement import same_answers
 from sandbox.folder.stored_run import StoredRun
@@ -34,7 +34,8 @@ def _compared(letter: str, a: ComparedRun, b: ComparedRun) -> ComparedShown:
         return ComparedShown(letter=letter, refused=reason)
     if not a.questions.by_id or not b.questions.by_id:
         return ComparedShown(letter=letter, refused="a run without a finished session compares with nothing")
-    occasion = Occasion(a.side, b.side, found.model, found.spoiling, measures=a.run.measures, type_name=a.run.type_name)
+    measures = shared_measures(a.run, b.run).measures
+    occasion = Occasion(a.side, b.side, found.model, found.spoiling, measures=measures, type_name=a.run.type_name)
     made = compare(a.questions, b.questions, occasion, n_moved=0)
     if not made.questions.compared:
         return ComparedShown(letter=letter, refused="no question is finished in both runs in the same words")

@@ -17,7 +17,7 @@ from sandbox.comparing.metric_change import AsZero
 from sandbox.comparing.pairing import gather
 from sandbox.folder.provenance import Facts, Provenance
 from sandbox.folder.sample_file import SAMPLES, as_lines, count_sessions
-from sandbox.record import Flag, Outcome, Record, ScoreRow, VerdictRow
+from sandbox.record import CriterionRow, Flag, Outcome, Record, ScoreRow, VerdictRow
 from sandbox.sample import Gold, Sample, Script
 from sandbox.statistics import Plan, holm, mcnemar_exact, paired_bootstrap, tango
 
@@ -148,6 +148,14 @@ def test_only_the_same_question_in_the_same_words_is_a_pair() -> None:
     changed = record(2).model_copy(update={"reference": "緩和された。"})
     made = compared([record(0), record(1), record(2)], [record(1), changed, record(3), record(4)]).questions
     assert made.model_dump() == {"compared": 1, "only_a": 1, "only_b": 2, "changed": 1}
+
+
+def test_another_yes_no_question_about_the_same_last_turn_is_another_question() -> None:
+    asked = CriterionRow(rubric="criterion", text="「卵」を避けていますか？", passing=("yes",))
+    ours = record(0).model_copy(update={"criterion": asked})
+    theirs = ours.model_copy(update={"criterion": asked.model_copy(update={"text": "「乳」を避けていますか？"})})
+    assert compared([ours], [ours]).questions.compared == 1
+    assert compared([ours], [theirs]).questions.changed == 1
 
 
 def test_changes_of_state_add_up_to_the_difference() -> None:

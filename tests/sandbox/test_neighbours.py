@@ -105,6 +105,26 @@ def test_answers_that_are_none_to_judge_need_no_tape_and_are_not_lost_with_the_r
     }
 
 
+def test_runs_of_three_attempts_and_of_one_are_compared_by_what_both_measure(output: Output) -> None:
+    for name, attempts in (("三回", "3"), ("一回", "1")):
+        options = ["--attempts", attempts, "--out", name, "--json", "--quiet"]
+        assert run(["run", "multichallenge", "--mini", *options]) == 0
+    output()
+    for pair in (["三回", "一回"], ["一回", "三回"]):
+        assert run(["compare", *pair, "--json"]) == 0
+        made = json.loads(output().out)
+        assert [one["title"] for one in made["measures"]] == [
+            "Pass rate, mean of the axes",
+            "Pass rate, all questions",
+        ]
+        assert "pass@3, all questions" in made["titles_apart"]
+        assert made["metrics"]["pass_rate"]["difference"] == 0.0
+        assert run(["report", *pair, "--html", "page.html"]) == 0
+        output()
+    assert run(["compare", "三回", "一回"]) == 0
+    assert "In one of the runs only, and not compared: pass@3, mean of the axes;" in output().out
+
+
 def test_the_judge_sees_the_answer_and_the_question_and_not_the_dialogue(output: Output) -> None:
     asked: list[str] = []
 
