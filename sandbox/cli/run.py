@@ -55,7 +55,9 @@ def run(
     base_url: Annotated[
         str | None, typer.Option(help="The model's OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")
     ] = None,
-    search: Annotated[str | None, typer.Option(help="local, brave or brave-sdk. [brave; sample: local]")] = None,
+    search: Annotated[
+        str | None, typer.Option(help="local, brave or brave-sdk. [tmg-cqa-tool: brave; sample: local]")
+    ] = None,
     judge: Annotated[str | None, typer.Option(help="Judge model name. [baseline]")] = None,
     judge_base_url: Annotated[
         str | None, typer.Option(help="The judge's server. [--base-url, where --judge is given]")
@@ -85,9 +87,15 @@ def run(
         typer.Option(metavar="FILE", help="MultiChallenge: your judge prompt. jmt-safety: TOML with the prohibitions."),
     ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Sessions at once. [32]")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="[0.6, as published]")] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="[as published: tmg-cqa and sample 0.6, multichallenge 0; j-multichallenge, jmt-safety: not sent]",
+        ),
+    ] = None,
     max_output_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens per call, reasoning included. [16384, as published]")
+        int | None, typer.Option(min=1, help="Tokens per call, reasoning included. [16384]")
     ] = None,
     max_rounds: Annotated[int | None, typer.Option(min=0, help="Tool rounds. [30, as published]")] = None,
     on_tight_context: Annotated[str | None, typer.Option(help="fail, or shrink the output limit. [fail]")] = None,
@@ -95,7 +103,9 @@ def run(
     f1_only: Annotated[
         bool, typer.Option("--f1-only", help="Skip judge calls that cannot change F1 (recall then has gaps).")
     ] = False,
-    language: Annotated[str | None, typer.Option(help="Language of tools and requests: ja or en. [ja]")] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Language of tools, requests and judge: ja or en. [ja; multichallenge: en]")
+    ] = None,
     web_from: Annotated[
         list[Path] | None,
         typer.Option(metavar="RUN", help="Search and fetch from the tapes of this run; repeatable. The model is live."),

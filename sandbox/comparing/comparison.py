@@ -76,7 +76,9 @@ class Moved(Figures):
 
 
 class QuestionCounts(Figures):
-    """How the two runs' questions overlap. `changed`: the same id, but another question, reference or criterion; not compared."""
+    """How the two runs' questions overlap. `changed`: the same id, but another question, reference or criterion; they are
+    not compared.
+    """
 
     compared: int
     only_a: int

@@ -38,7 +38,9 @@ class Session:
 
 @dataclass(slots=True)
 class Question:
-    """All finished sessions (≥ 1) of a question. `asked` is a hash of question, reference and criterion: equal = the same question."""
+    """All finished sessions (≥ 1) of a question. `asked` is a hash of question, reference and yes/no criterion: equal =
+    the same question.
+    """
 
     sample_id: str
     task_type: str | None
