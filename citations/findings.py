@@ -59,7 +59,7 @@ CODES: Mapping[str, Code] = {
     "C06": Code("error", "URL or title instead of a number", "write the number that the tools gave the page"),
     "C07": Code("error", "page inside the cite", "write the number alone, without page"),
     "C08": Code("error", "not a number", "write the number that the tools gave the page"),
-    "R01": Code("error", "number that the tools never gave", "cite only numbers that a search result showed"),
+    "R01": Code("error", "number that no page has", "cite only numbers that stood with a page"),
     "R02": Code("error", "number of a page of which nothing was seen", "cite only pages whose text was seen"),
     "R03": Code("warning", "what was seen of the page is blank", "cite a page with text"),
     "R04": Code("note", "number repeated in one sentence", "cite each number once in a sentence"),

@@ -5,7 +5,8 @@ sets, corpora, models.
 
 Evidence of a number is what stands between its heading and its closing line, exactly as it is sent (R): invisible
 characters out, forged markup harmless (tools/shield.py). The mark of the first physical page stands before it; marks of
-further pages stand inside, between the pages, as the model reads them (R). Title and URL are no evidence.
+further pages stand inside, between the pages, as the model reads them (R). Title and URL are no evidence. Where only some
+pages are shown, the URL of the evidence says which (`#page=3-5`), so that a record tells two parts of one file apart.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def documents_prompt(documents: Sequence[ShownDocument], instruction: str, quest
         start = at + block.starts["text"]
         end = start + block.lengths["text"]
         title = turn.text[at + block.starts["title"] :][: block.lengths["title"]]
-        given.append(GivenPage(document.number, document.url, title, start, end, document.body_sha256))
+        given.append(GivenPage(document.number, _with_pages(document), title, start, end, document.body_sha256))
         at += len(block.text) + len(JOINT)
     return Prompt(turn.text, tuple(given))
 
@@ -170,8 +171,16 @@ def _filled(template: str, values: Mapping[str, str]) -> _Filled:
     return _Filled("".join(parts), starts, {name: len(values[name]) for name in starts})
 
 
+def _with_pages(document: ShownDocument) -> str:
+    shown = [page.number for page in document.pages if page.number is not None]
+    if len(shown) == document.n_pages:
+        return document.url
+    joint = "&" if "#" in document.url else "#"
+    return f"{document.url}{joint}page={_ranges(shown).replace('–', '-').replace(' ', '')}"
+
+
 def _ranges(pages: Sequence[int]) -> str:
-    """`3–5、8` of 3, 4, 5, 8."""
+    """`3–5, 8` of 3, 4, 5, 8."""
     runs: list[list[int]] = []
     for page in pages:
         if runs and page == runs[-1][-1] + 1:

@@ -295,7 +295,7 @@ def test_numbers_are_held_against_the_evidence() -> None:
     raw = "<sentence>文。<cite>9</cite><cite>5</cite><cite>6</cite><cite>3</cite></sentence>"
     report = lint(raw, finish_reason="stop", evidence=EVIDENCE, cut_evidence={3})
     assert [(finding.code, finding.message) for finding in report.findings] == [
-        ("R01", "number that the tools never gave: 9"),
+        ("R01", "number that no page has: 9"),
         ("R02", "number of a page of which nothing was seen: 5"),
         ("R03", "what was seen of the page is blank: 6"),
         ("R05", "more than three citations in one sentence: 4"),

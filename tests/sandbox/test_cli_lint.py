@@ -192,7 +192,7 @@ def test_a_run_is_linted_with_its_evidence_and_what_each_code_costs(
 ) -> None:
     assert lint(stored_run) == 0
     out = stripped(capsys.readouterr().out)
-    assert "tmg-0001:2:40: R01 error: number that the tools never gave: 9" in out
+    assert "tmg-0001:2:40: R01 error: number that no page has: 9" in out
     assert "tmg-0004:1:1: W02 error: no sentence tag that can be read" in out
     assert "W02   error           1      1        0.0  no sentence tag that can be read" in out
     assert "2 answers (2 more sessions have none): 2 with errors" in out

@@ -24,10 +24,10 @@ Reference answer
   令和６年度に撤廃された。
 
 Findings · 1 error
-  2:40 R01 error: number that the tools never gave: 9
+  2:40 R01 error: number that no page has: 9
     …<cite>2</cite><cite>9</cite></sentence>
                    ^~~~~~~~~~~~~~
-    fix: cite only numbers that a search result showed
+    fix: cite only numbers that stood with a page
 
 Round 1 · finish tool_calls
   reasoning (700 characters):

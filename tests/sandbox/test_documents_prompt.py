@@ -56,7 +56,7 @@ def test_evidence_is_what_stands_between_heading_and_closing_line() -> None:
     )
     assert prompt.turn[second.start : second.end] == "# お知らせ\n\n公園は９時に開く。"
     assert first == GivenPage(
-        7, STATISTICS.url, "子ども・子育て統計 （抜粋）", first.start, first.end, STATISTICS.body_sha256
+        7, f"{STATISTICS.url}#page=3-4,6", "子ども・子育て統計 （抜粋）", first.start, first.end, STATISTICS.body_sha256
     )
     assert (second.number, second.url, second.title, second.body_sha256) == (2, "law-001", "law-001", None)
 

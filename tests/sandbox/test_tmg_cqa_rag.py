@@ -83,7 +83,7 @@ def test_a_question_is_one_turn_without_tools_and_numbers_are_those_of_the_row(c
         (),
     )
     assert sample.task_type == "統合"
-    assert [page.url for page in sample.script.given] == [PARK, TOKEI]
+    assert [page.url for page in sample.script.given] == [PARK, f"{TOKEI}#page=1"]
 
 
 def test_evidence_of_a_number_is_its_listed_physical_pages_or_else_all(corpus: Path, tmp_path: Path) -> None:
@@ -106,6 +106,8 @@ def test_evidence_of_a_number_is_its_listed_physical_pages_or_else_all(corpus: P
 def test_one_file_may_stand_under_two_numbers_with_pages_of_its_own(corpus: Path, tmp_path: Path) -> None:
     made = loaded(corpus, tmp_path, row("問", f"{TOKEI}#page=2", f"{TOKEI}#page=3"))
     assert [text[:8] for text in evidence(made).values()] == ["2　保育所等の利", "3　待機児童数の"]
+    # A record, and what is shown of it, tells the two apart.
+    assert [page.url for page in made.samples[0].script.given] == [f"{TOKEI}#page=2", f"{TOKEI}#page=3"]
 
 
 def test_a_question_that_lacks_a_document_or_a_page_is_left_out_and_counted(corpus: Path, tmp_path: Path) -> None:
