@@ -250,7 +250,8 @@ class _Total:
 
     def summary(self, plan: Plan) -> Summary:
         facts = self._facts
-        metrics = self._all.metrics(facts.measures, plan, self._by_type.values())
+        # Sorted: an interval draws the types one after the other, and records come in the order of their finishing.
+        metrics = self._all.metrics(facts.measures, plan, [self._by_type[name] for name in sorted(self._by_type)])
         return Summary(
             benchmark=facts.benchmark,
             run=facts.run,

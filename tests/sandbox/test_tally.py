@@ -78,6 +78,17 @@ def test_the_interval_of_a_mean_of_axes_draws_questions_within_each_axis() -> No
     assert (metric.interval, metric.method) == ((expected.low, expected.high), "stratified-bootstrap")
 
 
+def test_the_interval_of_a_mean_of_axes_does_not_depend_on_which_question_was_finished_first() -> None:
+    records = [
+        record(f"{axis}{n}", "yes" if n % share else "no", axis=axis)
+        for axis, share in (("甲", 2), ("乙", 3), ("丙", 4))
+        for n in range(11)
+    ]
+    facts = RunFacts("multichallenge", "run", "m", "j", measures=(BY_AXIS,))
+    made, again = (summarise(some, facts, PLAN).metrics["axis_mean"] for some in (records, reversed(records)))
+    assert made == again
+
+
 def test_a_failed_generation_and_an_overflow_stay_in_the_denominator_of_their_axis() -> None:
     records = [record("a"), record("b", outcome="generation_failed"), record("c", outcome="context_overflow")]
     metric = summarise(records, RunFacts("multichallenge", "run", "m", "j", measures=(BY_AXIS,)), PLAN).metrics[
