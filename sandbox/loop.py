@@ -185,6 +185,9 @@ async def _turn(session: _Session, conversation: Conversation, turn: str, script
         overflow = failure.kind == "context_overflow"
         outcome: Outcome = "context_overflow" if overflow else "generation_failed"
         reason = failure.message if overflow else f"{failure.kind}: {failure.message}"
+        if len(script.turns) > 1 and len(session.rounds) == first:
+            # What was asked and never answered: else nobody could see on which turn the dialogue broke off.
+            session.rounds.append(RoundRow(user=turn))
         return Rollout(outcome, reason, None, None, (), (), Usage())
     if len(script.turns) > 1:
         session.rounds[first] = session.rounds[first].model_copy(update={"user": turn})

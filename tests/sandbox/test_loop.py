@@ -285,6 +285,7 @@ def test_a_turn_without_an_answer_ends_the_dialogue_and_is_named(
     assert len(model.sent) == 1
     assert (rollout.outcome, rollout.answer) == (outcome, None)
     assert rollout.reason.startswith(reason)
+    assert [one.user for one in rollout.rounds] == ["一"]
 
 
 @pytest.mark.parametrize(
