@@ -79,8 +79,8 @@ class RoundRow(Row):
     forced: bool = False
     """True for the extra call that asks for the final answer with tools off."""
     user: str | None = Field(default=None, exclude_if=lambda user: user is None)
-    """The user turn that this message was the first to follow; only where a script has more than one. The last one may stand
-    alone: no message came."""
+    """The user turn that this message was the first to follow; only where a script has more than one. The last one
+    may stand alone: no message came."""
 
 
 class PieceRow(Row):
