@@ -24,6 +24,8 @@ from sandbox.reports.terminal import console_for, print_report
 from sandbox.summary import as_json
 from tools.tool import SetupError
 
+PROMPTS = f"{JUDGE}.prompts"
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -96,8 +98,9 @@ def _print_across(runs: list[StoredRun], *, json_: bool) -> None:
     if other is not None:
         raise SetupError(f"{other.path} is no run of the same data as {runs[0].path}: a mean over both says nothing")
     for run, capsule in zip(runs, capsules, strict=True):
-        # Another judge is said below the table; other limits or policies would only look like another model.
-        more = [words for words in differences(capsules[0], capsule).spoiling if not words.startswith(f"{JUDGE}.")]
+        # Another judge is said below the table; other prompts, limits or policies would only look like another model.
+        found = differences(capsules[0], capsule).spoiling
+        more = [words for words in found if words.startswith(PROMPTS) or not words.startswith(f"{JUDGE}.")]
         if more:
             raise SetupError(
                 f"from {runs[0].path} to {run.path} more than the model differs: {'; '.join(more[:SHOWN])}; run one of "

@@ -483,7 +483,11 @@ def test_models_that_are_counted_by_other_policies_are_not_averaged(output: Outp
     assert run(["run", "jmt-safety", "--mini", "--out", "one"]) == 0
     other = ["--model", "baseline-untidy", "--set", "policies.no_answer=fail", "--out", "two"]
     assert run(["run", "jmt-safety", "--mini", *other]) == 0
+    english = ["--model", "baseline-untidy", "--set", "judge.language=en", "--out", "three"]
+    assert run(["run", "jmt-safety", "--mini", *english]) == 0
     output()
+    assert run(["report", "one", "three", "--across"]) == 2
+    assert "from one to three more than the model differs: judge.prompts.safety was " in output().err
     assert run(["report", "one", "two", "--across"]) == 2
     assert 'from one to two more than the model differs: policies.no_answer was "worst", is "fail"' in output().err
 
