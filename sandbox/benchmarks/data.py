@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,9 +23,11 @@ from sandbox.benchmarks.columns import (
     settled,
     unread,
 )
-from sandbox.benchmarks.rows import is_null, read_table
+from sandbox.benchmarks.rows import Table, is_null, read_table, shown
 from sandbox.benchmarks.source_list import DOCUMENT_KEYS, DocumentKeys, SourceDocument, read_documents
+from tools.tool import SetupError
 
+Keyed = Mapping[object, object]
 Target = Literal["id", "question", "reference", "task_type", "citation_instruction", "sources"]
 
 KNOWN: Mapping[Target, Known] = {
@@ -76,7 +78,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data file as questions. `fields` is complete: as used; `unused` are the columns that nothing reads."""
+    """A data file as questions. `fields` is complete: as used; `unused` are the columns that nothing reads, and the keys
+    of sources' objects (`documents.KEY`).
+    """
 
     path: Path
     sha256: str
@@ -98,7 +102,8 @@ def load_rows(path: Path, fields: FieldMap | None = None) -> Dataset:
     questions = tuple(_question(Cells(path, row), used, asked.document) for row in table.rows)
     check_unique(table, [question.id for question in questions], UNIQUE_OR_NUMBERED)
     complete = FieldMap.model_validate({**used, "document": asked.document})
-    return Dataset(path, table.sha256, len(questions), complete, questions, unread(table, used))
+    unused = (*unread(table, used), *_unread_keys(table, used["sources"], asked.document))
+    return Dataset(path, table.sha256, len(questions), complete, questions, unused)
 
 
 def read_field_map(path: Path) -> FieldMap:
@@ -123,6 +128,21 @@ def _question(cells: Cells, used: Mapping[Target, tuple[str, ...]], keys: Docume
         ),
         documents=documents,
     )
+
+
+def _unread_keys(table: Table, columns: tuple[str, ...], keys: DocumentKeys) -> tuple[str, ...]:
+    """The keys of sources' objects that nothing reads. Raises SetupError where the map names one that no object has:
+    documents would be numbered by their place, or shown whole, and nobody would know.
+    """
+    listed = [item for row in table.rows for column in columns for item in Cells(table.path, row).items(column)]
+    seen = list(dict.fromkeys(str(key) for item in listed if isinstance(item, dict) for key in cast("Keyed", item)))
+    unseen = keys.unseen(seen)
+    if unseen:
+        raise SetupError(
+            f"{table.path}: [document] of the field map names {', '.join(map(quoted, unseen))}, which no object in "
+            f"{', '.join(columns) or 'a column of sources'} has; keys: {shown(seen) or 'none'}"
+        )
+    return tuple(f"{', '.join(columns)}.{key}" for key in keys.unread(seen))
 
 
 def _needed(cells: Cells, target: Target, columns: tuple[str, ...]) -> str:

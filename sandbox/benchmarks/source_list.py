@@ -47,6 +47,17 @@ class DocumentKeys(BaseModel):
         own = cast("str | None", getattr(self, key))
         return (own.casefold(),) if own is not None else KNOWN_KEYS[key]
 
+    def unread(self, seen: Sequence[str]) -> tuple[str, ...]:
+        """Which of the keys `seen` nothing reads."""
+        read = {name for key in DOCUMENT_KEYS for name in self.names(key)} | {"id"}
+        return tuple(key for key in seen if key.casefold() not in read)
+
+    def unseen(self, seen: Sequence[str]) -> tuple[str, ...]:
+        """Which of the keys that are named here are none of those `seen`."""
+        there = {key.casefold() for key in seen}
+        named = cast("dict[str, str]", self.model_dump(exclude_none=True))
+        return tuple(name for name in named.values() if name.casefold() not in there)
+
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:

@@ -18,6 +18,7 @@ import typer
 
 from cassettes.modes import PoolMiss
 from sandbox.benchmarks.benchmark import Benchmark
+from sandbox.benchmarks.rows import shown
 from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import open_run
@@ -211,7 +212,7 @@ def _run(benchmark: Benchmark, settings: RunSettings, folder: Path, playing: Pla
         print(f"pincite: stopped; finished samples are kept in {folder}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None
     if end.unused_columns:
-        unused = ", ".join(end.unused_columns)
+        unused = shown(end.unused_columns)
         print(f"pincite: columns of {settings.data} that nothing reads: {unused} (see --fields)", file=sys.stderr)
     for note in end.notes:
         print(f"pincite: {note}", file=sys.stderr)

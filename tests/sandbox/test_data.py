@@ -468,3 +468,17 @@ def test_half_a_character_in_a_document_is_refused_before_any_file_has_to_hold_i
     with pytest.raises(SetupError, match=r"row 1: sources holds a document \(place 1\) with half a character") as error:
         load_rows(written(tmp_path, "x.jsonl", body))
     str(error.value).encode()
+
+
+def test_keys_of_documents_that_nothing_reads_are_told_like_columns(tmp_path: Path) -> None:
+    documents = [{"no": 1, "url": "u", "物理頁": [3], "id": "a"}, {"no": 2, "url": "v", "hash": "x"}]
+    assert loaded(tmp_path, row(documents=documents, メモ="x")).unused == ("メモ", "documents.物理頁", "documents.hash")
+
+
+def test_a_key_that_the_map_names_and_no_document_has_is_refused(tmp_path: Path) -> None:
+    fields = FieldMap(document=DocumentKeys(number="番号", pages="ページ"))
+    documents = [{"番号": 4, "url": "u", "頁": 3}]
+    assert refusal(tmp_path, row(documents=documents), fields=fields).endswith(
+        '質問.jsonl: [document] of the field map names "ページ", which no object in documents has; keys: 番号, url, 頁'
+    )
+    assert "keys: none" in refusal(tmp_path, row(), fields=fields)
