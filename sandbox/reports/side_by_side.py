@@ -167,10 +167,10 @@ def _thinking(pairs: Sequence[_Two]) -> Table:
 
 
 def _language_pairs(summaries: Sequence[Summary]) -> Iterator[_Two]:
-    """Runs of the same model on MultiChallenge and on its Japanese version."""
+    """Runs of the same model, with reasoning or without in both, on MultiChallenge and on its Japanese version."""
     for english in (made for made in summaries if made.benchmark == ENGLISH):
         for japanese in (made for made in summaries if made.benchmark == JAPANESE):
-            if english.model == japanese.model:
+            if (english.model, english.thinking > 0) == (japanese.model, japanese.thinking > 0):
                 yield _Two(english.model, english, japanese)
 
 
@@ -178,7 +178,7 @@ def _languages(pairs: Sequence[_Two]) -> Table:
     """Both languages' rates over all questions and as mean of the axes: the two benchmarks publish different ones."""
     table = figure_table("English → Japanese, %", ["English", "Japanese", "difference"])
     for pair in pairs:
-        table.add_row(one_line(pair.model, MODEL_CELLS))
+        table.add_row(f"{one_line(pair.model, MODEL_CELLS)}{' · thinking' if pair.after.thinking else ''}")
         for name, title in ((PLAIN, "all questions"), ("axis_mean", "mean of the axes")):
             table.add_row(f"  {title}", *_change(pair.before.metrics.get(name), pair.after.metrics.get(name)))
     return table

@@ -129,6 +129,16 @@ def test_the_same_model_in_english_and_japanese_stands_by_both_averages() -> Non
     assert "English" not in text([runs[0], run("j-multichallenge", "other", (1, 0))])
 
 
+def test_a_language_is_not_held_against_the_other_with_thinking_on_in_one_of_them() -> None:
+    runs = [
+        run(name, "m", (n, 0), thinking=thinking)
+        for name, n in (("multichallenge", 2), ("j-multichallenge", 1))
+        for thinking in (False, True)
+    ]
+    lines = [line.split("  ")[0] for line in text(runs).partition("English → Japanese")[2].splitlines()[2:]]
+    assert [line for line in lines if line] == ["m", "m · thinking"]
+
+
 def test_another_judge_than_the_published_one_is_said() -> None:
     assert judge_notes([run("multichallenge", "m", (1, 1), judge="openai/GPT-4o-2024-08-06")]) == []
     assert judge_notes([run("j-multichallenge", "m", (1, 1), judge="gpt-4o")]) == [
