@@ -27,12 +27,12 @@ from cassettes.tape import TapeSet
 from sandbox.assemble import EVERYTHING, Outside, Parts, Reach, assemble
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import citation_instruction, dialect_of
-from sandbox.benchmarks.locate import HF
 from sandbox.endpoint.chat import encode
 from sandbox.folder.provenance import Facts, Provenance, provenance
 from sandbox.folder.sample_file import SAMPLES, as_lines, n_sessions
 from sandbox.folder.store import RunFolder
 from sandbox.folder.tape_reports import REPORTS, tape_row
+from sandbox.loading.locate import HF
 from sandbox.loop import FINAL_REQUEST
 from sandbox.reports.progress import Progress
 from sandbox.sample import Sample

@@ -19,12 +19,12 @@ from pydantic import Field
 from citations.losses import Labels
 from sandbox.linting.lint_run import CodeLoss as CodeLoss
 from sandbox.linting.lint_run import FormatTally, RecoveredFigures, RecoveredLabels
-from sandbox.measures import CITATION_F1, CITED, Measures, checks_citations, values_of
-from sandbox.outcome import unparsable
+from sandbox.measuring.measures import CITATION_F1, CITED, Measures, checks_citations, values_of
+from sandbox.measuring.outcome import unparsable
+from sandbox.measuring.statistics import Plan
+from sandbox.measuring.tally import Figures, Group, Metric, NamedMeasure, named
+from sandbox.measuring.two_arms import ArmCounter, Arms
 from sandbox.record import Digest, Flag, Outcome, Record, Usage
-from sandbox.statistics import Plan
-from sandbox.tally import Figures, Group, Metric, NamedMeasure, named
-from sandbox.two_arms import ArmCounter, Arms
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 
 CAUSE = re.compile(r"([a-z_]{1,40})(?::|\Z)")

@@ -12,8 +12,8 @@ from collections import Counter
 
 from pydantic import BaseModel, ConfigDict
 
+from sandbox.measuring.statistics import Plan
 from sandbox.record import Record, UnitRow, VerdictRow
-from sandbox.statistics import Plan
 from sandbox.verdict_repeats import RepeatCounter, Repeats
 
 SUPPORTING = frozenset({"full", "partial"})

@@ -13,11 +13,11 @@ from fractions import Fraction
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.judging.sheet import KINDS, Kind, judgements
-from sandbox.measures import criterion_value
-from sandbox.outcome import Counted, Value, citation_values, consistency_value
+from sandbox.measuring.measures import criterion_value
+from sandbox.measuring.outcome import Counted, Value, citation_values, consistency_value
+from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap
 from sandbox.record import Record, VerdictRow
 from sandbox.rescore import rescored
-from sandbox.statistics import Cluster, Plan, cluster_bootstrap
 
 
 class KindRepeats(BaseModel):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sandbox.measures import CITED, Measures
+from sandbox.measuring.measures import CITED, Measures
 from sandbox.sample import Sample
 from sandbox.settings import Overrides, RunSettings
 

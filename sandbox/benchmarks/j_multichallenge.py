@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from sandbox.benchmarks import multichallenge
 from sandbox.benchmarks.benchmark import Benchmark, PublishedForm
-from sandbox.measures import Measure, Measures, criterion_value
+from sandbox.measuring.measures import Measure, Measures, criterion_value
 from sandbox.settings import RunSettings
 
 

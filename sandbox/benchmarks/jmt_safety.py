@@ -24,15 +24,15 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sandbox.benchmarks.attacks import LEAST_TURNS, Attack, load_attacks, read_attack_fields
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
-from sandbox.benchmarks.locate import locate, located
-from sandbox.measures import Measure, Measures
-from sandbox.outcome import Counted, LeftOut, Value
+from sandbox.loading.attacks import LEAST_TURNS, Attack, load_attacks, read_attack_fields
+from sandbox.loading.locate import locate, located
+from sandbox.measuring.measures import Measure, Measures
+from sandbox.measuring.outcome import Counted, LeftOut, Value
+from sandbox.measuring.two_arms import ARM, MULTI, SINGLE
 from sandbox.record import Record
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import DecodeField, Policies, RunSettings
-from sandbox.two_arms import ARM, MULTI, SINGLE
 from tools.tool import SetupError
 
 NAME = "jmt-safety"

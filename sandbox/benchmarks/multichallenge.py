@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
-from sandbox.benchmarks.dialogues import Dialogue, dialogue_facts, load_dialogues
-from sandbox.benchmarks.locate import located
-from sandbox.benchmarks.responses import Texts, read_responses, response_notes, sessions_of
-from sandbox.measures import Fold, Measure, Measures, criterion_value
+from sandbox.loading.dialogues import Dialogue, dialogue_facts, load_dialogues
+from sandbox.loading.locate import located
+from sandbox.loading.responses import Texts, read_responses, response_notes, sessions_of
+from sandbox.measuring.measures import Fold, Measure, Measures, criterion_value
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import RunSettings
 from tools.tool import SetupError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sandbox.benchmarks import j_multichallenge, jmt_safety, multichallenge, sample, tmg_cqa_rag, tmg_cqa_tool
 from sandbox.benchmarks.benchmark import Benchmark
-from sandbox.measures import CITED, Measures
+from sandbox.measuring.measures import CITED, Measures
 from sandbox.settings import RunSettings
 from tools.tool import SetupError
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Literal
 
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, SourceResolver
-from sandbox.benchmarks.data import Question, load_rows, read_field_map
 from sandbox.benchmarks.documents_prompt import (
     ShownDocument,
     ShownPage,
@@ -29,11 +28,12 @@ from sandbox.benchmarks.documents_prompt import (
     load_words,
     words_sha256,
 )
-from sandbox.benchmarks.locate import MINI, located
 from sandbox.benchmarks.sample import MANIFEST
-from sandbox.benchmarks.source_list import SourceDocument
 from sandbox.fetching.links import LinkRow, page_of, read_links
-from sandbox.measures import ANSWER_AND_CITATIONS
+from sandbox.loading.locate import MINI, located
+from sandbox.loading.questions import Question, load_rows, read_field_map
+from sandbox.loading.source_list import SourceDocument
+from sandbox.measuring.measures import ANSWER_AND_CITATIONS
 from sandbox.reports.untrusted import one_line
 from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import RunSettings

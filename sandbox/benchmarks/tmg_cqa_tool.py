@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
-from sandbox.benchmarks.data import Dataset, Question, load_rows, read_field_map
 from sandbox.benchmarks.instruction import citation_instruction
-from sandbox.benchmarks.locate import locate
+from sandbox.loading.locate import locate
+from sandbox.loading.questions import Dataset, Question, load_rows, read_field_map
 from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import RunSettings
 from tools.tool import SetupError

@@ -19,11 +19,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sandbox.benchmarks.data import Dataset, load_rows, read_field_map
-from sandbox.benchmarks.locate import locate
 from sandbox.fetching.fetch import Fetched, FetchPlan, build_corpus, check, fetch
 from sandbox.fetching.links import LinkRow, Unaskable, links_of, unaskable
 from sandbox.folder.store import RunFolder
+from sandbox.loading.locate import locate
+from sandbox.loading.questions import Dataset, load_rows, read_field_map
 from sandbox.reports.untrusted import one_line
 from sandbox.run import utc_now
 from sandbox.settings import FetchSettings, resolve

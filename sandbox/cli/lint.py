@@ -26,7 +26,7 @@ from sandbox.folder.store import RECORDS
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.linting.lint_input import GivenAnswer, answers_in, answers_of_run, open_file
 from sandbox.linting.lint_run import Examined, FormatTally, lint_record
-from sandbox.measures import checks_citations
+from sandbox.measuring.measures import checks_citations
 from sandbox.reports import sarif
 from sandbox.reports.lint_text import CodeTable, finding_lines
 from sandbox.reports.terminal import console_for

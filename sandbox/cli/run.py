@@ -18,10 +18,10 @@ import typer
 
 from cassettes.modes import PoolMiss
 from sandbox.benchmarks.benchmark import Benchmark
-from sandbox.benchmarks.rows import shown
 from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import open_run
+from sandbox.loading.rows import shown
 from sandbox.replaying.derived import Derived, fork, fork_point, web_replay, with_verdicts
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import console_for, print_report

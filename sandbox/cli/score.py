@@ -25,7 +25,7 @@ from sandbox.endpoint.clients import Access, judge_client
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.linting.recovered import Asked, Recording, ask_recovered
-from sandbox.measures import checks_citations
+from sandbox.measuring.measures import checks_citations
 from sandbox.record import Record
 from sandbox.replaying.derived import rejudge, with_verdicts
 from sandbox.reports.progress import Progress

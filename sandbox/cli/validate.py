@@ -19,8 +19,8 @@ from sandbox.cli.run import mini_settings, rubric_settings
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import Overrides, RunSettings, resolve
 from sandbox.sources import local_sources
-from sandbox.validating import Problem, Validation
-from sandbox.validating import validate as validate_benchmark
+from sandbox.validating.validate import Problem, Validation
+from sandbox.validating.validate import validate as validate_benchmark
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from sandbox.measuring.tally import Figures, Metric, NamedMeasure
+from sandbox.measuring.two_arms import Arms
 from sandbox.summary import Summary
-from sandbox.tally import Figures, Metric, NamedMeasure
-from sandbox.two_arms import Arms
 from tools.tool import SetupError
 
 LEAST_MODELS = 2

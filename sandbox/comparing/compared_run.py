@@ -16,7 +16,7 @@ from sandbox.folder.provenance import Provenance
 from sandbox.folder.sample_file import count_sessions
 from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun
-from sandbox.measures import Measures
+from sandbox.measuring.measures import Measures
 from sandbox.record import Record
 from tools.tool import SetupError
 

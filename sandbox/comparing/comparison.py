@@ -26,11 +26,11 @@ from sandbox.comparing.metric_change import (
     shares,
 )
 from sandbox.comparing.pairing import Pair, Question, Questions, State, mean, paired
-from sandbox.measures import CITED, Measures
+from sandbox.measuring.measures import CITED, Measures
+from sandbox.measuring.statistics import POWER, Plan, holm
+from sandbox.measuring.tally import Figures, NamedMeasure, named
 from sandbox.record import Flag
-from sandbox.statistics import POWER, Plan, holm
 from sandbox.summary import NO_TYPE
-from sandbox.tally import Figures, NamedMeasure, named
 
 WHOLE = Plan(resamples=10_000)
 """Draws for the metrics that are tested: enough that the p-values of Holm's first steps can be told apart."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from sandbox.comparing.agreement import Pair, agreement, cohen_kappa, krippendorff_alpha
 from sandbox.judging.human_labels import FAIL, PASS, SCALES
 from sandbox.judging.sheet import KINDS, Judgement, Kind, judgements, labels_of, one_verdict_texts, sentence_of
+from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap
+from sandbox.measuring.tally import Figures
 from sandbox.record import Record
 from sandbox.rescore import evidence_of
-from sandbox.statistics import Cluster, Plan, cluster_bootstrap
-from sandbox.tally import Figures
 
 Session = tuple[str, int]
 """Sample id and repeat."""

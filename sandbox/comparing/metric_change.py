@@ -17,8 +17,8 @@ from statistics import stdev
 from typing import Literal
 
 from sandbox.comparing.pairing import Mean, Pair, left_out, mean, one_session_each
-from sandbox.measures import Measure
-from sandbox.statistics import (
+from sandbox.measuring.measures import Measure
+from sandbox.measuring.statistics import (
     Cluster,
     Interval,
     Method,
@@ -31,7 +31,7 @@ from sandbox.statistics import (
     questions_for_rates,
     tango,
 )
-from sandbox.tally import Figures
+from sandbox.measuring.tally import Figures
 
 Test = Literal["mcnemar-exact", "paired-bootstrap"]
 TARGET = 0.02

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
-from sandbox.measures import CITED, Measure, Measures, values_of
-from sandbox.outcome import Counted, LeftOut, Value
+from sandbox.measuring.measures import CITED, Measure, Measures, values_of
+from sandbox.measuring.outcome import Counted, LeftOut, Value
 from sandbox.record import Flag, Outcome, Record
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from citations.ledger import page_identity
 from citations.policy import Policy
-from sandbox.benchmarks.data import Dataset
 from sandbox.folder.store import disk_error
+from sandbox.loading.questions import Dataset
 from sandbox.record import Row
 from tools.tool import FailureKind, SetupError
 

@@ -15,7 +15,7 @@ from sandbox.endpoint.lenient import mapping
 from sandbox.folder.store import RECORDS, SETTINGS, read_provenance, read_records
 from sandbox.folder.tape_reports import counts, read_rows
 from sandbox.linting.recovered import recovered_labels
-from sandbox.measures import Measures
+from sandbox.measuring.measures import Measures
 from sandbox.record import Record
 from sandbox.settings import RunSettings, resolve
 from sandbox.summary import RunFacts, Summary, summarise

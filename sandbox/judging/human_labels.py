@@ -31,9 +31,9 @@ from sandbox.comparing.agreement import (
 )
 from sandbox.judging.sheet import KINDS, Judgement, Kind, Population, labels_of
 from sandbox.judging.sheet_file import Label
+from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap
 from sandbox.record import Row
 from sandbox.reports.untrusted import one_line
-from sandbox.statistics import Cluster, Plan, cluster_bootstrap
 from tools.tool import SetupError
 
 HUMAN_LABELS = "human_labels.jsonl"

@@ -20,10 +20,10 @@ from citations.model import Bounds, Verdict
 from citations.reading import MENDABLE
 from citations.units import units
 from sandbox.judging.citation import cut_numbers
-from sandbox.outcome import LeftOut, citation_values
+from sandbox.measuring.outcome import LeftOut, citation_values
+from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap
 from sandbox.record import Record, ScoreRow
 from sandbox.rescore import evidence_of
-from sandbox.statistics import Cluster, Plan, cluster_bootstrap
 
 RecoveredLabels = Mapping[tuple[str, int], Labels]
 """By (sample id, repeat): the verdicts on units that only the recovered reading has."""

@@ -12,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from sandbox.comparing.across_models import AcrossModels, ModelFigures, Spread
+from sandbox.measuring.tally import NamedMeasure
+from sandbox.measuring.two_arms import ARM, Arms
 from sandbox.reports.compare import points
 from sandbox.reports.figure_table import figure_table
 from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
-from sandbox.tally import NamedMeasure
-from sandbox.two_arms import ARM, Arms
 
 NAME_CELLS = 40
 

@@ -15,12 +15,12 @@ from rich.text import Text
 
 from sandbox.comparing.comparison import Comparison, MovedSide, Side
 from sandbox.comparing.metric_change import AsZero
+from sandbox.measuring.tally import NamedMeasure
 from sandbox.reports.figure_table import figure_table
 from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.two_judges import agreement_text
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
-from sandbox.tally import NamedMeasure
 
 ALPHA = 0.05
 QUESTION_CELLS = 74

@@ -15,7 +15,7 @@ from typing import Literal
 
 from citations.markup import dialect_named, parse
 from citations.model import Answer
-from sandbox.outcome import COUNTING
+from sandbox.measuring.outcome import COUNTING
 from sandbox.record import CriterionRow, PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.page_format import (
     VERSION,

@@ -167,7 +167,7 @@ def _is(row: Row, what: str, context: Context) -> bool:
 
 
 def unparsable(row: Row) -> bool:
-    """Whether the answer is there but cannot be read (`sandbox.outcome.unparsable`)."""
+    """Whether the answer is there but cannot be read (`sandbox.measuring.outcome.unparsable`)."""
     return "no_sentence" in row.flags or "no_citation" in row.flags
 
 

@@ -213,7 +213,7 @@ class Session(Wire):
     units: tuple[UnitShown, ...] = ()
     score: ScoreShown | None = None
     citation_counting: str
-    """What the outcome does to the citation scores (`sandbox.outcome.Counting`)."""
+    """What the outcome does to the citation scores (`sandbox.measuring.outcome.Counting`)."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from citations.markup import dialect_named, parse
 from sandbox.endpoint.lenient import mapping, parsed
-from sandbox.outcome import CitationValues, Counted, LeftOut, Value, citation_values
+from sandbox.measuring.outcome import CitationValues, Counted, LeftOut, Value, citation_values
 from sandbox.record import Record, ToolCallRow
 from sandbox.reports.page_data import cited_numbers
 from sandbox.reports.page_format import QUESTION_CHARS, Decided, HostFailures, Row

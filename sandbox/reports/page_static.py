@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from sandbox.measuring.tally import Metric
 from sandbox.reports.page_format import RunShown
 from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
-from sandbox.tally import Metric
 
 
 def text(value: str) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sandbox.measures import Measures, checks_citations
-from sandbox.outcome import Counted
+from sandbox.measuring.measures import Measures, checks_citations
+from sandbox.measuring.outcome import Counted
 from sandbox.record import Record
 from sandbox.reports.page_format import Decided, Decisions
 from sandbox.summary import CAUSE, OTHER

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sandbox.measuring.tally import Metric, NamedMeasure
 from sandbox.record import Outcome
 from sandbox.reports.page_format import Decisions, Headline, HeadPart
 from sandbox.reports.page_headline import EMPTY
 from sandbox.reports.terminal import percent
 from sandbox.summary import OTHER, Summary, TypeSummary
-from sandbox.tally import Metric, NamedMeasure
 
 NO_FACT = "Every session ended in an answer, and every answer got its verdict."
 NAMED_TYPES = 2

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from citations.markup import dialect_named, parse
 from citations.model import Answer, Citation, Sentence
-from sandbox.outcome import COUNTING
+from sandbox.measuring.outcome import COUNTING
 from sandbox.record import CriterionRow, PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
 from sandbox.reports.overlap import Span, densest_window, shared
 from sandbox.reports.session_findings import Beside, contradiction_lines, finding_lines, tape_line, times

@@ -15,15 +15,15 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.measures import CITATION_F1
-from sandbox.outcome import COUNTING
+from sandbox.measuring.measures import CITATION_F1
+from sandbox.measuring.outcome import COUNTING
+from sandbox.measuring.tally import Metric, NamedMeasure
+from sandbox.measuring.two_arms import ARM
 from sandbox.record import Outcome
 from sandbox.reports.side_by_side import judge_notes, side_by_side
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 from sandbox.summary import OTHER, CodeLoss, Summary, TypeSummary
-from sandbox.tally import Metric, NamedMeasure
-from sandbox.two_arms import ARM
 
 NOTHING = "–"
 LEFT_OUT = "left out"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.benchmarks.locate import locate
 from sandbox.benchmarks.sample import MANIFEST
 from sandbox.cli import main
+from sandbox.loading.locate import locate
 from tests.reports import scenes
 from tests.reports.chromium import NAMES, Chromium, find_chromium
 from tools.corpus import build

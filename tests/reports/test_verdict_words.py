@@ -10,8 +10,8 @@ import pytest
 
 from sandbox.cli import main
 from sandbox.folder.stored_run import open_run
-from sandbox.measures import Measure, Measures, checks_citations, criterion_value
-from sandbox.outcome import Counted, LeftOut, Value
+from sandbox.measuring.measures import Measure, Measures, checks_citations, criterion_value
+from sandbox.measuring.outcome import Counted, LeftOut, Value
 from sandbox.record import Record
 from sandbox.reports.page_filter import Context, flips, matches, words
 from sandbox.reports.page_format import Decided, Decisions, Row

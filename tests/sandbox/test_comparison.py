@@ -17,9 +17,9 @@ from sandbox.comparing.metric_change import AsZero
 from sandbox.comparing.pairing import gather
 from sandbox.folder.provenance import Facts, Provenance
 from sandbox.folder.sample_file import SAMPLES, as_lines, count_sessions
+from sandbox.measuring.statistics import Plan, holm, mcnemar_exact, paired_bootstrap, tango
 from sandbox.record import CriterionRow, Flag, Outcome, Record, ScoreRow, VerdictRow
 from sandbox.sample import Gold, Sample, Script
-from sandbox.statistics import Plan, holm, mcnemar_exact, paired_bootstrap, tango
 
 QUICK = Plan(resamples=200)
 

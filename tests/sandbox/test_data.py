@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.benchmarks.data import Dataset, FieldMap, Question, load_rows, read_field_map
-from sandbox.benchmarks.source_list import DocumentKeys, SourceDocument
+from sandbox.loading.questions import Dataset, FieldMap, Question, load_rows, read_field_map
+from sandbox.loading.source_list import DocumentKeys, SourceDocument
 from tools.tool import SetupError
 
 LAWQA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "corpus" / "questions_lawqa.jsonl"

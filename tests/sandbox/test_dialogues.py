@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.benchmarks.dialogues import Dialogue, Turn, dialogue_facts, load_dialogues
+from sandbox.loading.dialogues import Dialogue, Turn, dialogue_facts, load_dialogues
 from tools.tool import SetupError
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "multichallenge" / "benchmark_questions.jsonl"

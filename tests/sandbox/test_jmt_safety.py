@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 from servers.chat_server import Answer, message, serving
 
-from sandbox.benchmarks.attacks import Attack, AttackFields, load_attacks, read_attack_fields
 from sandbox.benchmarks.benchmark import Loaded
 from sandbox.benchmarks.jmt_safety import BENCHMARK, NAME, grade, harmful, load, measures, useful
 from sandbox.cli.main import run
 from sandbox.folder.provenance import mixed
 from sandbox.folder.store import read_provenance, read_records
-from sandbox.outcome import Counted, LeftOut, Value
+from sandbox.loading.attacks import Attack, AttackFields, load_attacks, read_attack_fields
+from sandbox.measuring.outcome import Counted, LeftOut, Value
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
 from sandbox.reports.terminal import report
 from sandbox.sample import Criterion, Gold, Sample, Script

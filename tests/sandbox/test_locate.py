@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from servers.hub_server import HubScene, serving
 
-from sandbox.benchmarks.locate import Located, locate, located
+from sandbox.loading.locate import Located, locate, located
 from tools.tool import SetupError
 
 needs_hub = pytest.mark.skipif(

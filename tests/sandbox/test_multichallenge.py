@@ -14,10 +14,10 @@ from sandbox.baseline.judge import support
 from sandbox.baseline.verdicts import criterion
 from sandbox.benchmarks import j_multichallenge, multichallenge
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
-from sandbox.benchmarks.locate import locate
 from sandbox.folder.store import read_records
-from sandbox.measures import criterion_value
-from sandbox.outcome import ONE, ZERO
+from sandbox.loading.locate import locate
+from sandbox.measuring.measures import criterion_value
+from sandbox.measuring.outcome import ONE, ZERO
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
 from sandbox.reports.progress import Progress
 from sandbox.run import Occasion, run

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox.comparing.agreement import Pair, cohen_kappa, fleiss_kappa, krippendorff_alpha
-from sandbox.statistics import (
+from sandbox.measuring.statistics import (
     POWER,
     Plan,
     detectable_means,

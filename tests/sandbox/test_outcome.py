@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from sandbox.outcome import (
+from sandbox.measuring.outcome import (
     COUNTING,
     ONE,
     UNDECIDED,

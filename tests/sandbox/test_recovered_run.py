@@ -13,11 +13,11 @@ from sandbox.folder.provenance import provenance
 from sandbox.folder.store import RECORDS, RunFolder, read_records
 from sandbox.linting.lint_run import CodeLoss, FormatTally, lint_record
 from sandbox.linting.recovered import RECOVERED, recovered_labels
-from sandbox.outcome import citation_values
+from sandbox.measuring.outcome import citation_values
+from sandbox.measuring.statistics import Plan
 from sandbox.record import PageRow, PieceRow, Record, ScoreRow, UnitRow, VerdictRow, digest
 from sandbox.rescore import rescored
 from sandbox.settings import as_toml, resolve
-from sandbox.statistics import Plan
 
 FACT = "東京都は令和６年度に私立高校の授業料支援の所得制限を撤廃した。"
 CLEAN = f"<sentence>{FACT}<cite>1</cite></sentence>"

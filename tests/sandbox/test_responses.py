@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.benchmarks.dialogues import load_dialogues
-from sandbox.benchmarks.locate import locate
-from sandbox.benchmarks.responses import read_responses, response_notes, sessions_of
+from sandbox.loading.dialogues import load_dialogues
+from sandbox.loading.locate import locate
+from sandbox.loading.responses import read_responses, response_notes, sessions_of
 from tools.tool import SetupError
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "multichallenge"

@@ -8,10 +8,10 @@ from io import StringIO
 from rich.console import Console
 
 from sandbox.benchmarks.table import BENCHMARKS
+from sandbox.measuring.statistics import Plan
 from sandbox.record import CriterionRow, Record, RoundRow, VerdictRow
 from sandbox.reports.side_by_side import judge_notes, side_by_side
 from sandbox.settings import resolve
-from sandbox.statistics import Plan
 from sandbox.summary import RunFacts, Summary, summarise
 
 PLAN = Plan(resamples=50)

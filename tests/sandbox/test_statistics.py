@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.statistics import (
+from sandbox.measuring.statistics import (
     Change,
     Cluster,
     Interval,

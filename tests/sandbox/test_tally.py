@@ -7,12 +7,12 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sandbox.measures import Fold, Measure, criterion_value, values_of
+from sandbox.measuring.measures import Fold, Measure, criterion_value, values_of
+from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap, stratified_bootstrap, wilson
+from sandbox.measuring.tally import Group
 from sandbox.record import CriterionRow, Outcome, Record, VerdictRow
 from sandbox.reports.terminal import print_report
-from sandbox.statistics import Cluster, Plan, cluster_bootstrap, stratified_bootstrap, wilson
 from sandbox.summary import RunFacts, summarise
-from sandbox.tally import Group
 
 PLAN = Plan(resamples=500)
 RATE = Measure("pass_rate", "Pass rate", "Pass", criterion_value, rate=True, headline=True)

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from sandbox.measures import Measure
-from sandbox.outcome import Counted, LeftOut, Value
+from sandbox.measuring.measures import Measure
+from sandbox.measuring.outcome import Counted, LeftOut, Value
+from sandbox.measuring.statistics import Plan
+from sandbox.measuring.two_arms import MULTI, SINGLE, Arm, ArmCounter, Arms
 from sandbox.record import Record
-from sandbox.statistics import Plan
-from sandbox.two_arms import MULTI, SINGLE, Arm, ArmCounter, Arms
 
 PLAN = Plan(resamples=400)
 PUBLISHED = {

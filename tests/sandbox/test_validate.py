@@ -11,17 +11,17 @@ import pytest
 
 from citations.markup import TAGS, parse
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
-from sandbox.benchmarks.locate import locate
 from sandbox.benchmarks.sample import MANIFEST, QUESTIONS
 from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.cli.main import run
-from sandbox.ideal import cited_answer
-from sandbox.measures import CITED, Measure, Measures, criterion_value
-from sandbox.outcome import ONE, ZERO, LeftOut, Value
+from sandbox.loading.locate import locate
+from sandbox.measuring.measures import CITED, Measure, Measures, criterion_value
+from sandbox.measuring.outcome import ONE, ZERO, LeftOut, Value
 from sandbox.record import Record
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import RunSettings, resolve
-from sandbox.validating import Problem, Validation, validate
+from sandbox.validating.ideal import cited_answer
+from sandbox.validating.validate import Problem, Validation, validate
 from tools.corpus import build
 from tools.extract import extract
 

@@ -7,8 +7,8 @@ import asyncio
 from cassettes.context import current_channel
 from sandbox.judging.repeats import ask_repeatedly
 from sandbox.judging.rubric import Asked
+from sandbox.measuring.statistics import Plan, wilson
 from sandbox.record import CriterionRow, Record, RepeatRow, ScoreRow, UnitRow, Usage, VerdictRow, canonical
-from sandbox.statistics import Plan, wilson
 from sandbox.verdict_counts import VerdictCounter
 from sandbox.verdict_repeats import KindRepeats, RepeatCounter, Repeats, as_repeated
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sandbox.benchmarks import tmg_cqa_tool
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, SourceResolver
-from sandbox.benchmarks.data import load_rows
+from sandbox.loading.questions import load_rows
 from sandbox.settings import RunSettings
 
 FOLDER = Path(str(files(__name__)))

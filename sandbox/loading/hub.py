@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 import httpx2
 
-from sandbox.benchmarks.rows import shown
+from sandbox.loading.rows import shown
 from tools.tool import SetupError
 
 DATA_SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".json")

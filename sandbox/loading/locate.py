@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from sandbox.benchmarks.hub import Hub, fetch, read_spec
-from sandbox.benchmarks.rows import shown
+from sandbox.loading.hub import Hub, fetch, read_spec
+from sandbox.loading.rows import shown
 from tools.tool import SetupError
 
 MINI, HF = "mini:", "hf:"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sandbox.outcome import (
+from sandbox.measuring.outcome import (
     COUNTING,
     ONE,
     UNDECIDED,

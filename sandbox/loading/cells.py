@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from sandbox.benchmarks.rows import Row, Table, is_null, shown
+from sandbox.loading.rows import Row, Table, is_null, shown
 from tools.tool import SetupError
 
 SHOWN_CHARS = 40

@@ -15,10 +15,18 @@ from typing import get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from sandbox.measures import Fold, Measure, Measures
-from sandbox.outcome import LeftOut, Value
+from sandbox.measuring.measures import Fold, Measure, Measures
+from sandbox.measuring.outcome import LeftOut, Value
+from sandbox.measuring.statistics import (
+    Cluster,
+    Interval,
+    Method,
+    Plan,
+    cluster_bootstrap,
+    stratified_bootstrap,
+    wilson,
+)
 from sandbox.record import Outcome, Record
-from sandbox.statistics import Cluster, Interval, Method, Plan, cluster_bootstrap, stratified_bootstrap, wilson
 
 TOO_FEW = "too_few_attempts"
 

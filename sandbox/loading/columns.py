@@ -16,7 +16,7 @@ from typing import Annotated, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from sandbox.benchmarks.rows import Table, shown
+from sandbox.loading.rows import Table, shown
 from tools.tool import SetupError
 
 Target = TypeVar("Target", bound=str)

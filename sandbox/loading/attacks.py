@@ -18,10 +18,10 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.benchmarks.cells import Cells, check_unique, is_blank, shown_value
-from sandbox.benchmarks.columns import UNIQUE_OR_NUMBERED, Known, OneColumn, SomeColumns, read_map, settled, unread
-from sandbox.benchmarks.rows import read_table
 from sandbox.endpoint.lenient import items, mapping
+from sandbox.loading.cells import Cells, check_unique, is_blank, shown_value
+from sandbox.loading.columns import UNIQUE_OR_NUMBERED, Known, OneColumn, SomeColumns, read_map, settled, unread
+from sandbox.loading.rows import read_table
 
 Target = Literal["id", "turns", "category", "technique", "original", "original_id"]
 

@@ -13,8 +13,8 @@ from typing import Annotated, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.benchmarks.cells import shown_value
-from sandbox.benchmarks.rows import is_null, shown
+from sandbox.loading.cells import shown_value
+from sandbox.loading.rows import is_null, shown
 from tools.tool import SetupError
 
 DocumentKey = Literal["number", "url", "pages", "title"]

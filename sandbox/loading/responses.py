@@ -14,10 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.benchmarks.cells import Cells, check_unique, shown_value
-from sandbox.benchmarks.columns import columns_named
-from sandbox.benchmarks.rows import is_null, read_table, shown
 from sandbox.endpoint.error_text import is_error_text
+from sandbox.loading.cells import Cells, check_unique, shown_value
+from sandbox.loading.columns import columns_named
+from sandbox.loading.rows import is_null, read_table, shown
 from tools.tool import SetupError
 
 Texts = tuple[str | None, ...]

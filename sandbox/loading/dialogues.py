@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from sandbox.benchmarks.cells import Cells, check_unique, shown_value
-from sandbox.benchmarks.columns import columns_named
-from sandbox.benchmarks.rows import is_null, read_table, shown
 from sandbox.endpoint.lenient import mapping
+from sandbox.loading.cells import Cells, check_unique, shown_value
+from sandbox.loading.columns import columns_named
+from sandbox.loading.rows import is_null, read_table, shown
 from tools.tool import SetupError
 
 Role = Literal["system", "user", "assistant"]

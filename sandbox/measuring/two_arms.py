@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sandbox.measures import Measure, Measures
+from sandbox.measuring.measures import Measure, Measures
+from sandbox.measuring.statistics import SAME, Plan, paired_bootstrap
+from sandbox.measuring.tally import Figures, Sum, Tally, by_cluster
 from sandbox.record import Record
-from sandbox.statistics import SAME, Plan, paired_bootstrap
-from sandbox.tally import Figures, Sum, Tally, by_cluster
 
 ARM = "arm"
 """The label that says which arm a record is in."""

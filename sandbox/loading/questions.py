@@ -12,8 +12,8 @@ from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.benchmarks.cells import Cells, check_unique
-from sandbox.benchmarks.columns import (
+from sandbox.loading.cells import Cells, check_unique
+from sandbox.loading.columns import (
     UNIQUE_OR_NUMBERED,
     Columns,
     Known,
@@ -23,8 +23,8 @@ from sandbox.benchmarks.columns import (
     settled,
     unread,
 )
-from sandbox.benchmarks.rows import Table, is_null, read_table, shown
-from sandbox.benchmarks.source_list import DOCUMENT_KEYS, DocumentKeys, SourceDocument, read_documents
+from sandbox.loading.rows import Table, is_null, read_table, shown
+from sandbox.loading.source_list import DOCUMENT_KEYS, DocumentKeys, SourceDocument, read_documents
 from tools.tool import SetupError
 
 Keyed = Mapping[object, object]

@@ -27,19 +27,19 @@ from sandbox.assess import Judging
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
 from sandbox.benchmarks.instruction import dialect_of
 from sandbox.endpoint.chat import ChatModel
-from sandbox.ideal import Echo, cited_answer, judge_of
 from sandbox.judging.rubric import LABELS
 from sandbox.loop import Table, play
-from sandbox.measures import Measure, Measures, values_of
-from sandbox.outcome import Counted, LeftOut, Value
+from sandbox.measuring.measures import Measure, Measures, values_of
+from sandbox.measuring.outcome import Counted, LeftOut, Value
+from sandbox.measuring.statistics import Plan
+from sandbox.measuring.tally import Figures, Metric
 from sandbox.record import Record
 from sandbox.sample import Criterion, Sample
 from sandbox.session import Session, judged, ledger_of
 from sandbox.settings import RunSettings
-from sandbox.statistics import Plan
 from sandbox.summary import RunFacts, summarise
-from sandbox.tally import Figures, Metric
 from sandbox.toolbox import Toolbox
+from sandbox.validating.ideal import Echo, cited_answer, judge_of
 
 Played = Literal["right", "wrong", "empty"]
 """`right`: the reference answer, the best verdicts. `wrong`: the same answer, the worst verdicts. `empty`: no answer."""

@@ -1,0 +1,1 @@
+"""Whether a benchmark is sound, before a model is paid for."""
