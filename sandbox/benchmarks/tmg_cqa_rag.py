@@ -40,11 +40,14 @@ from sandbox.settings import RunSettings
 from tools.corpus import Corpus, build, open_corpus
 from tools.document import Document
 from tools.extract import extract
-from tools.tool import SetupError
+from tools.tool import FailureKind, SetupError
 
-Reason = Literal["dead_link", "not_in_corpus", "no_text", "missing_page"]
-"""Why a question cannot be asked: a document was asked for and did not come; nobody knows of its having been asked for;
-it, or the pages listed, have no text; a page is gone."""
+Reason = Literal["dead_link", "not_fetched", "not_in_corpus", "no_text", "missing_page"]
+"""Why a question cannot be asked: a document is not to be had; it did not come this time, or we would not take it; nobody
+knows of its having been asked for; it, or the pages listed, have no text; a page is gone."""
+
+NOT_ITS_FAULT: frozenset[FailureKind] = frozenset({"timeout", "rate_limited", "too_large", "blocked", "refused"})
+"""Failures that say nothing of whether the link is alive: a share of dead links must not hold them."""
 
 
 def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
@@ -148,7 +151,8 @@ class _Library:
         if row is None or row.failure is None:
             # A corpus of other questions, or of the first N: that says nothing of the link.
             return _Lost("not_in_corpus", "not in the corpus, and not asked for by `pincite corpus fetch`")
-        reason: Reason = "no_text" if row.status == "unreadable" else "dead_link"
+        ours = row.failure.kind in NOT_ITS_FAULT
+        reason: Reason = "no_text" if row.status == "unreadable" else "not_fetched" if ours else "dead_link"
         return _Lost(reason, f"{row.failure.kind}: {row.failure.message} ({row.checked_at})")
 
 

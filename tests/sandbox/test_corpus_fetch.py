@@ -183,6 +183,20 @@ def test_a_question_whose_documents_were_never_asked_for_is_no_dead_link(
     assert (summary["samples"], summary["left_out"]) == (2, {"missing_page": 1, "not_in_corpus": 2})
 
 
+def test_a_page_that_we_would_not_take_or_that_was_busy_is_no_dead_link(output: Output, tmp_path: Path) -> None:
+    pages = {"/da.html": Page(NOTICE, headers=HTML), "/busy": Page(status=429), "/big.html": Page(b"x" * 3_000, headers=HTML),
+             "/gone": Page(status=404)}  # fmt: skip
+    with serving_pages(pages) as web:
+        rules = f"[fetch]\nallow_loopback = true\nports = [{web.port}]\nrobots = false\nmax_body_bytes = 2000\n"
+        Path("web.toml").write_text(rules + "host_interval_s = 0\n", encoding="utf-8")
+        rows = [question(f"問{n}", at(web, "/da.html"), at(web, target)) for n, target in enumerate(pages)]
+        Path("x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        assert run(["corpus", "fetch", "--data", "x.jsonl", "--out", "docs", "--settings", "web.toml"]) == 0
+    output()
+    assert run(["run", "tmg-cqa-rag", "--data", "x.jsonl", "--corpus", "docs", "--json", "--quiet"]) == 0
+    assert json.loads(output().out)["left_out"] == {"dead_link": 1, "not_fetched": 2}
+
+
 def test_two_fetches_into_one_folder_are_refused_in_one_line(web: WebServer, output: Output, tmp_path: Path) -> None:
     path = data(web, tmp_path)
     with RunFolder(Path("docs")):
