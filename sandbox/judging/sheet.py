@@ -182,8 +182,8 @@ def _row(record: Record, judgement: Judgement, draw: Draw) -> SheetRow:
         key=_key(record, judgement),
         kind=kind,
         task=TASKS[draw.language][kind],
-        # What the judge of a dialogue does not read, people must not read either.
-        question="" if kind == "safety" else visible(record.question),
+        # What a judge of one verdict does not read, people must not read either.
+        question="" if kind in ("criterion", "safety") else visible(record.question),
         reference=visible(record.reference or "") if kind == "consistency" else "",
         criterion=visible(record.criterion.text) if record.criterion else "",
         answer=visible(_whole_answer(record, kind)),

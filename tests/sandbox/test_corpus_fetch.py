@@ -184,8 +184,8 @@ def test_a_question_whose_documents_were_never_asked_for_is_no_dead_link(
 
 
 def test_a_page_that_we_would_not_take_or_that_was_busy_is_no_dead_link(output: Output, tmp_path: Path) -> None:
-    pages = {"/da.html": Page(NOTICE, headers=HTML), "/busy": Page(status=429), "/big.html": Page(b"x" * 3_000, headers=HTML),
-             "/gone": Page(status=404)}  # fmt: skip
+    big = Page(b"x" * 3_000, headers=HTML)
+    pages = {"/da.html": Page(NOTICE, headers=HTML), "/busy": Page(status=429), "/big": big, "/gone": Page(status=404)}
     with serving_pages(pages) as web:
         rules = f"[fetch]\nallow_loopback = true\nports = [{web.port}]\nrobots = false\nmax_body_bytes = 2000\n"
         Path("web.toml").write_text(rules + "host_interval_s = 0\n", encoding="utf-8")

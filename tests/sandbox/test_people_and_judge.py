@@ -135,7 +135,7 @@ def test_a_row_of_a_dialogue_holds_what_its_judge_read_and_no_more(talks: Path, 
     assert "1・2 違反" in rows[0]["task"]
 
 
-def test_a_row_of_a_criterion_holds_question_criterion_and_the_answer_as_it_is(tmp_path: Path) -> None:
+def test_a_row_of_a_criterion_holds_what_the_judge_saw_and_the_answer_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "sheet.csv"
     assert sheet("export", stored(tmp_path / "run", [met("mc-1", "yes")]), "--out", path) == 0
     (row,) = rows_of(path)
@@ -143,7 +143,6 @@ def test_a_row_of_a_criterion_holds_question_criterion_and_the_answer_as_it_is(t
         "key": "",
         "kind": "criterion",
         "task": "",
-        "question": "三語で答えてください。",
         "criterion": "三語だけで答えているか。",
         "answer": "春 夏 <cite>秋</cite>",
         "allowed": "yes / no",
