@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import math
 import random
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
 Method = Literal["wilson", "cluster-bootstrap", "stratified-bootstrap", "tango", "paired-bootstrap"]
 POWER = 0.8
 """Chance of showing a difference that is there: the usual convention (Cohen 1988)."""
+KEPT_DRAWS = 4_000_000
+"""At most so many places of one set of draws are kept (8 MB); larger ones are drawn anew for each figure."""
 SAME = 1e-12
 """Means nearer to 0 than this are 0: what is left of them is rounding."""
 
@@ -302,18 +306,30 @@ def _means_of_strata(strata: Sequence[Sequence[Cluster]], plan: Plan) -> list[fl
 
 
 def _resampled_means(clusters: Sequence[Cluster], plan: Plan, seed: int) -> list[float]:
-    draw = random.Random(seed).random
     size = len(clusters)
-    totals = [cluster.total for cluster in clusters]
+    total = [cluster.total for cluster in clusters].__getitem__
     counts = [cluster.n for cluster in clusters]
-    means: list[float] = []
+    draws = _draws(size, plan.resamples, seed)
     if len(set(counts)) == 1:
-        # One record a question, or complete repeats: no need to add up the counts. Twice as fast, the same result.
+        # One record a question, or complete repeats: no need to add up the counts.
         n = size * counts[0]
-        for _ in range(plan.resamples):
-            means.append(math.fsum([totals[int(draw() * size)] for _ in range(size)]) / n)
-    else:
-        for _ in range(plan.resamples):
-            drawn = [int(draw() * size) for _ in range(size)]
-            means.append(math.fsum([totals[i] for i in drawn]) / sum([counts[i] for i in drawn]))
-    return means
+        return [math.fsum(map(total, drawn)) / n for drawn in draws]
+    return [math.fsum(map(total, drawn)) / sum(map(counts.__getitem__, drawn)) for drawn in draws]
+
+
+def _draws(size: int, resamples: int, seed: int) -> Iterable[Sequence[int]]:
+    """`resamples` times `size` places in 0 to size − 1. The measures of a run, and its groups of one size, share them: to
+    draw is most of the work.
+    """
+    return _kept_draws(size, resamples, seed) if size * resamples <= KEPT_DRAWS else _drawn(size, resamples, seed)
+
+
+@lru_cache(maxsize=4)
+def _kept_draws(size: int, resamples: int, seed: int) -> tuple[Sequence[int], ...]:
+    code = "H" if size <= 65_536 else "L"
+    return tuple(array(code, drawn) for drawn in _drawn(size, resamples, seed))
+
+
+def _drawn(size: int, resamples: int, seed: int) -> Iterator[list[int]]:
+    draw = random.Random(seed).random
+    return ([int(draw() * size) for _ in range(size)] for _ in range(resamples))

@@ -116,10 +116,10 @@ class Tally:
             if value.reason:
                 self.excluded[value.reason] += 1
             return
-        question = self.by_question.get(record.sample_id)
-        if question is None:
-            question = self.by_question[record.sample_id] = Sum(record.cluster or record.sample_id)
-        question.add(Sum(question.cluster, value.value, value.low, value.high, n=1))
+        one = Sum(record.cluster or record.sample_id, value.value, value.low, value.high, n=1)
+        # Most questions have one record: to add it to nothing would cost more than all the rest.
+        if self.by_question.setdefault(record.sample_id, one) is not one:
+            self.by_question[record.sample_id].add(one)
         self.undecided += value.undecided
 
     def folded(self, measure: Measure) -> list[Sum]:
@@ -141,7 +141,10 @@ def by_cluster(sums: Iterable[Sum]) -> dict[str, Sum]:
     """What is drawn as a whole, by its name: questions, or all samples of one origin."""
     together: dict[str, Sum] = {}
     for one in sums:
-        together.setdefault(one.cluster, Sum(one.cluster)).add(one)
+        if one.cluster in together:
+            together[one.cluster].add(one)
+        else:
+            together[one.cluster] = Sum(one.cluster, one.total, one.low, one.high, one.n)
     return together
 
 
