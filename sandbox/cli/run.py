@@ -18,7 +18,17 @@ import typer
 
 from cassettes.modes import PoolMiss
 from sandbox.benchmarks.benchmark import Benchmark
-from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
+from sandbox.benchmarks.table import benchmark_named
+from sandbox.cli.data_options import (
+    BenchmarkArgument,
+    CorpusOption,
+    DataChoice,
+    DataOption,
+    FieldsOption,
+    MiniOption,
+    RubricOption,
+    data_settings,
+)
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import open_run
 from sandbox.loading.rows import shown
@@ -33,22 +43,15 @@ from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
-NAMES = ", ".join(BENCHMARKS)
 POOL_MISS: dict[str, PoolMiss] = {"error": "error", "empty": "empty", "live": "live"}
 
 
 @app.command(context_settings={"max_content_width": 110})
 def run(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of: {NAMES}.")],
-    data: Annotated[
-        str | None, typer.Option(help="The question file: JSON Lines, JSON or Parquet; or hf:OWNER/NAME.")
-    ] = None,
-    fields: Annotated[
-        Path | None, typer.Option(help="TOML that names the file's columns, where they are not the usual ones.")
-    ] = None,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Local corpus (pincite corpus build); means --search local.")
-    ] = None,
+    benchmark: BenchmarkArgument,
+    data: DataOption = None,
+    fields: FieldsOption = None,
+    corpus: CorpusOption = None,
     model: Annotated[
         str | None,
         typer.Option(help="Model name as the server knows it; embedded: baseline, baseline-untidy. [baseline]"),
@@ -67,9 +70,7 @@ def run(
         Path | None, typer.Option(help="Run folder; a run that is there is continued. [runs/BENCHMARK-MODEL]")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
-    mini: Annotated[
-        bool, typer.Option("--mini", help="The bundled rows of BENCHMARK: no data, key or network.")
-    ] = False,
+    mini: MiniOption = False,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Sessions per sample. [1; j-multichallenge: 3, as published]")
     ] = None,
@@ -83,10 +84,7 @@ def run(
             metavar="FILE", help="MultiChallenge: judge the answers of this file; repeatable, a run for each."
         ),
     ] = None,
-    rubric: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="MultiChallenge: your judge prompt. jmt-safety: TOML with the prohibitions."),
-    ] = None,
+    rubric: RubricOption = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Sessions at once. [32]")] = None,
     temperature: Annotated[
         float | None,
@@ -142,8 +140,6 @@ def run(
     Keys are read from the environment: OPENAI_API_KEY for model and judge, BRAVE_API_KEY for search.
     """
     flags: Overrides = {
-        "data": data,
-        "fields": _text(fields),
         "limit": limit,
         "repeats": repeats or attempts,
         "concurrency": concurrency,
@@ -157,7 +153,6 @@ def run(
         "judge.language": language,
         "judge.repeats": judge_repeats,
         "search.engine": search,
-        "search.corpus": _text(corpus),
         "limits.rounds": max_rounds,
         "limits.on_tight_context": on_tight_context,
         "citations.dialect": dialect,
@@ -165,15 +160,10 @@ def run(
         **_named_values(set_ or []),
     }
     chosen = benchmark_named(benchmark)
-    if corpus and not search and chosen.defaults.get("search.engine") != "none":
-        # A benchmark that gives its documents reads them from the corpus, and searches nothing.
-        flags["search.engine"] = "local"
-    flags |= rubric_settings(chosen, rubric)
     _check(chosen, attempts=attempts, repeats=repeats, responses=responses)
-    # Over a settings file, which may name data of its own; under the flags.
-    given = (mini_settings(chosen, data) if mini else {}) | {
-        name: value for name, value in flags.items() if value is not None
-    }
+    # Over a settings file, which may name data of its own; under the other flags.
+    given = data_settings(chosen, DataChoice(data, fields, corpus, mini, rubric))
+    given |= {name: value for name, value in flags.items() if value is not None}
     derived = _derived(web_from or [], fork_from, on_web_miss)
     if derived is not None and data is None:
         chosen = derived.benchmark
@@ -224,22 +214,6 @@ def _answers(file: Path, model: str | None) -> Overrides:
     return {"responses": str(file), "model.name": model or file.stem.removesuffix("_responses")}
 
 
-def rubric_settings(benchmark: Benchmark, file: Path | None) -> Overrides:
-    """What `--rubric FILE` means to the benchmark: a prompt, whose text the run keeps, or a file read with the data."""
-    if file is None:
-        return {}
-    if "safety" in benchmark.judgements:
-        return {"rubric": str(file)}
-    if "criterion" not in benchmark.judgements:
-        raise SetupError(f"{benchmark.name} has no rubric to replace; its prompts go by --set judge.prompts=FOLDER")
-    try:
-        return {"judge.criterion_prompt": file.read_text(encoding="utf-8-sig")}
-    except OSError as error:
-        raise SetupError(f"the rubric {file} cannot be read: {error.strerror or type(error).__name__}") from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"the rubric {file}: not UTF-8; convert the file, e.g. iconv -f CP932 -t UTF-8") from error
-
-
 def _check(benchmark: Benchmark, *, attempts: int | None, repeats: int | None, responses: list[Path] | None) -> None:
     """Refuse what the benchmark has no meaning for."""
     if "criterion" not in benchmark.judgements and (attempts is not None or responses):
@@ -247,15 +221,6 @@ def _check(benchmark: Benchmark, *, attempts: int | None, repeats: int | None, r
         raise SetupError(f"{option} is for multichallenge and j-multichallenge, not for {benchmark.name}")
     if attempts is not None and repeats is not None and attempts != repeats:
         raise SetupError("--attempts and --repeats both say how many answers a question gets: give one of them")
-
-
-def mini_settings(benchmark: Benchmark, data: str | None) -> Overrides:
-    """The settings of `--mini`. Raises SetupError where the benchmark has no bundled rows, or `data` names others."""
-    if data is not None:
-        raise SetupError(f"--mini brings rows of its own: leave out either it or --data {data}")
-    if benchmark.mini is None:
-        raise SetupError(f"{benchmark.name} has no bundled rows")
-    return benchmark.mini
 
 
 def _derived(web_from: list[Path], fork_from: str | None, on_miss: str | None) -> Derived | None:
@@ -327,10 +292,6 @@ def _faults(folder: Path, end: RunEnd) -> str:
         f"{end.n_faults} sessions ended in a fault of pincite and have no record: see {folder / 'errors.log'}. "
         "The same command tries them again."
     )
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
 
 
 def _named_values(pairs: list[str]) -> Overrides:

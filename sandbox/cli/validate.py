@@ -14,10 +14,19 @@ from typing import Annotated
 import typer
 
 from sandbox.benchmarks.benchmark import Benchmark, Loaded
-from sandbox.benchmarks.table import BENCHMARKS, benchmark_named
-from sandbox.cli.run import mini_settings, rubric_settings
+from sandbox.benchmarks.table import benchmark_named
+from sandbox.cli.data_options import (
+    BenchmarkArgument,
+    CorpusOption,
+    DataChoice,
+    DataOption,
+    FieldsOption,
+    MiniOption,
+    RubricOption,
+    data_settings,
+)
 from sandbox.reports.untrusted import one_line
-from sandbox.settings import Overrides, RunSettings, resolve
+from sandbox.settings import RunSettings, resolve
 from sandbox.sources import local_sources
 from sandbox.validating.validate import Problem, Validation
 from sandbox.validating.validate import validate as validate_benchmark
@@ -36,19 +45,12 @@ PLAYED: Mapping[str, str] = {
 
 @app.command(context_settings={"max_content_width": 110})
 def validate(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of: {', '.join(BENCHMARKS)}.")],
-    data: Annotated[
-        str | None, typer.Option(help="The question file: JSON Lines, JSON or Parquet; or hf:OWNER/NAME.")
-    ] = None,
-    fields: Annotated[
-        Path | None, typer.Option(help="TOML that names the file's columns, where they are not the usual ones.")
-    ] = None,
-    corpus: Annotated[Path | None, typer.Option(help="Local corpus, whose document ids the data names.")] = None,
-    mini: Annotated[bool, typer.Option("--mini", help="The bundled rows of BENCHMARK.")] = False,
-    rubric: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="MultiChallenge: your judge prompt. jmt-safety: TOML with the prohibitions."),
-    ] = None,
+    benchmark: BenchmarkArgument,
+    data: DataOption = None,
+    fields: FieldsOption = None,
+    corpus: CorpusOption = None,
+    mini: MiniOption = False,
+    rubric: RubricOption = None,
     json_: Annotated[bool, typer.Option("--json", help="Print what was found as JSON and nothing else.")] = False,
 ) -> None:
     """Check BENCHMARK and its data before a model is paid for; no model, no judge, no network.
@@ -58,16 +60,8 @@ def validate(
     Exit code 0: all is well. 1: something is not right; each sample is named. 2: the data cannot be read.
     """
     chosen = benchmark_named(benchmark)
-    # A benchmark that gives its documents reads them from the corpus, and searches nothing.
-    searches = corpus is not None and chosen.defaults.get("search.engine") != "none"
-    flags: Overrides = {
-        "data": data,
-        "fields": None if fields is None else str(fields),
-        "search.engine": "local" if searches else None,
-        "search.corpus": None if corpus is None else str(corpus),
-        **rubric_settings(chosen, rubric),
-    }
-    settings = resolve(benchmark, {**chosen.defaults, **(mini_settings(chosen, data) if mini else {})}, None, flags)
+    flags = data_settings(chosen, DataChoice(data, fields, corpus, mini, rubric))
+    settings = resolve(benchmark, chosen.defaults, None, flags)
     found = validate_benchmark(chosen, settings, _loaded(chosen, settings))
     if json_:
         made = found.model_dump(mode="json") | {"ok": found.is_sound}
