@@ -5,7 +5,9 @@ Knows: the file `samples.jsonl`. Must not know: benchmarks, what is done with a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
@@ -36,20 +38,22 @@ class SampleRow(Row):
     cluster: str | None = Field(default=None, exclude_if=lambda cluster: cluster is None)
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HISTORY = TypeAdapter(tuple[dict[str, JsonValue], ...])
 
 
 def as_lines(samples: Iterable[Sample]) -> Iterator[str]:
     """The samples as JSON Lines, one at a time: with documents in their prompts they are long."""
-    return (_row(sample).model_dump_json() + "\n" for sample in samples)
+    # Not model_dump_json: it leaves a UTF-8 copy in every text that it has seen, and these are kept for the whole run.
+    return (f"{_COMPACT(_row(sample).model_dump(mode='json'))}\n" for sample in samples)
 
 
 def read_samples(folder: Path) -> tuple[Sample, ...]:
     """The samples of the run in `folder`. Raises SetupError where the file is missing or damaged."""
     path = folder / SAMPLES
     try:
-        lines = path.read_bytes().splitlines()
-        return tuple(_read(line, folder) for line in lines)
+        with path.open("rb") as lines:
+            return tuple(_read(line, folder) for line in lines)
     except FileNotFoundError as error:
         raise SetupError(f"{path} is not there: is {folder} a run folder of this version of pincite?") from error
 
@@ -57,10 +61,11 @@ def read_samples(folder: Path) -> tuple[Sample, ...]:
 def count_sessions(folder: Path, limit: int | None, repeats: int) -> int | None:
     """How many sessions the whole run has; None where its samples are not known."""
     try:
-        lines = (folder / SAMPLES).read_bytes().splitlines()[:limit]
+        with (folder / SAMPLES).open("rb") as lines:
+            first = islice(lines, limit)
+            return sum(n_sessions(_read(line, folder), repeats) if RESPONSES in line else repeats for line in first)
     except FileNotFoundError:
         return None
-    return sum(n_sessions(_read(line, folder), repeats) if RESPONSES in line else repeats for line in lines)
 
 
 def n_sessions(sample: Sample, repeats: int) -> int:
