@@ -42,9 +42,9 @@ from tools.document import Document
 from tools.extract import extract
 from tools.tool import FailureKind, SetupError
 
-Reason = Literal["dead_link", "not_fetched", "not_in_corpus", "no_text", "missing_page"]
-"""Why a question cannot be asked: a document is not to be had; it did not come this time, or we would not take it; nobody
-knows of its having been asked for; it, or the pages listed, have no text; a page is gone."""
+Reason = Literal["no_document", "dead_link", "not_fetched", "not_in_corpus", "no_text", "missing_page"]
+"""Why a question cannot be asked: its row names no document; a document is not to be had; it did not come this time, or we
+would not take it; nobody knows of its having been asked for; it, or the pages listed, have no text; a page is gone."""
 
 NOT_ITS_FAULT: frozenset[FailureKind] = frozenset({"timeout", "rate_limited", "too_large", "blocked", "refused"})
 """Failures that say nothing of whether the link is alive: a share of dead links must not hold them."""
@@ -61,17 +61,17 @@ def load(settings: RunSettings, _resolver: SourceResolver | None) -> Loaded:
     fields = read_field_map(Path(settings.fields)) if settings.fields else None
     found = located(settings.data)
     dataset = load_rows(found.path, fields)
+    if not any(question.documents for question in dataset.rows):
+        raise SetupError(
+            f"{dataset.path}: no question names a document; say in a field map (--fields) which column does: "
+            '`sources = "COLUMN"`'
+        )
     words = load_words(settings.language)
     instruction = documents_instruction(settings.citations, words)
     samples: list[Sample] = []
     lost: list[_Lost] = []
     with _library(settings) as library:
         for question in dataset.rows:
-            if not question.documents:
-                raise SetupError(
-                    f"{dataset.path}: question {question.id} names no document; say in a field map (--fields) which "
-                    'column does: `sources = "COLUMN"`'
-                )
             documents = library.documents(question)
             if isinstance(documents, _Lost):
                 lost.append(documents)
@@ -132,6 +132,8 @@ class _Library:
 
     def documents(self, question: Question) -> tuple[ShownDocument, ...] | _Lost:
         """All documents of the question, in its order, or the first that is to blame."""
+        if not question.documents:
+            return _Lost("no_document", one_line(f"{question.id}: no_document: its row names none"))
         found: list[ShownDocument] = []
         for wanted in question.documents:
             document = self._document(wanted.url)

@@ -154,7 +154,7 @@ def test_what_is_missing_is_said_in_one_line(corpus: Path, tmp_path: Path) -> No
     data.write_text(json.dumps(row("一", PARK)), encoding="utf-8")
     with pytest.raises(SetupError, match=r"pincite corpus fetch --data \S*q\.jsonl --out DIR, then --corpus DIR"):
         load(resolve("tmg-cqa-rag", BENCHMARK.defaults, None, {"data": str(data)}), None)
-    with pytest.raises(SetupError, match="question 一 names no document; say in a field map"):
+    with pytest.raises(SetupError, match="no question names a document; say in a field map"):
         loaded(corpus, tmp_path, row("一"))
     with pytest.raises(
         SetupError, match=r"no question of .* has all of its documents in the corpus \(一: not_in_corpus: "
@@ -255,3 +255,9 @@ def test_the_benchmark_is_in_the_table_and_measures_no_search() -> None:
     ]  # fmt: skip
     assert (settings.search.engine, settings.model.count_tokens) == ("none", "auto")
     assert (settings.model.decode.temperature, settings.model.max_output_tokens) == (0.6, 16_384)
+
+
+def test_a_row_that_names_no_document_is_left_out_and_the_others_are_asked(corpus: Path, tmp_path: Path) -> None:
+    found = loaded(corpus, tmp_path, row("一", PARK), row("二"))
+    assert [sample.id for sample in found.samples] == ["一"]
+    assert (found.left_out, found.left_out_lines) == ({"no_document": 1}, ("二: no_document: its row names none",))
