@@ -20,6 +20,7 @@ TARGET = ROOT / "cassettes" / "recorded"
 KEPT = ("run.toml", "provenance.json", "samples.jsonl", "records.jsonl", "tape.jsonl", "summary.json", "tape")
 RUNS = {
     "sample": ["--limit", "3"],
+    "tmg-cqa-tool": ["--mini", "--limit", "1"],
     "tmg-cqa-rag": ["--mini", "--limit", "4"],
     "multichallenge": ["--mini"],
     "j-multichallenge": ["--mini", "--limit", "6"],
