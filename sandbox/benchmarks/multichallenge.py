@@ -21,7 +21,7 @@ from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, Sourc
 from sandbox.loading.dialogues import Dialogue, dialogue_facts, load_dialogues
 from sandbox.loading.locate import located
 from sandbox.loading.responses import Texts, read_responses, response_notes, sessions_of
-from sandbox.measuring.measures import Fold, Measure, Measures, criterion_value
+from sandbox.measuring.measures import Average, Fold, Measure, Measures, criterion_value
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import RunSettings
 from tools.tool import SetupError
@@ -104,32 +104,21 @@ def measures(settings: RunSettings) -> Measures:
         at, hat = f"pass_at_{k}", f"pass_hat_{k}"
         named.insert(0, _Named("any", at, f"axis_mean_{at}", f"pass@{k}", f"pass@{k}", k))
         named.append(_Named("all", hat, f"axis_mean_{hat}", f"pass^{k}", f"pass^{k}", k))
-    return (*(_by_axis(one) for one in named), *(_over_all(one) for one in named))
+    return (*(_measure(one, "types") for one in named), *(_measure(one, "questions") for one in named))
 
 
-def _by_axis(named: _Named) -> Measure:
+def _measure(named: _Named, average: Average) -> Measure:
+    by_axis = average == "types"
     return Measure(
-        name=named.by_axis,
-        title=f"{named.title}, mean of the axes",
-        short=f"{named.short} (axes)",
+        name=named.by_axis if by_axis else named.key,
+        title=f"{named.title}, {'mean of the axes' if by_axis else 'all questions'}",
+        short=f"{named.short} ({'axes' if by_axis else 'all'})",
         value=criterion_value,
         rate=True,
         fold=named.fold,
         attempts=named.attempts,
-        average="types",
-        headline=named.fold != "all",
-    )
-
-
-def _over_all(named: _Named) -> Measure:
-    return Measure(
-        name=named.key,
-        title=f"{named.title}, all questions",
-        short=f"{named.short} (all)",
-        value=criterion_value,
-        rate=True,
-        fold=named.fold,
-        attempts=named.attempts,
+        average=average,
+        headline=by_axis and named.fold != "all",
     )
 
 

@@ -50,6 +50,7 @@ CONTEXT_TOKENS = re.compile(
     re.IGNORECASE,
 )
 MESSAGE_CHARS = 400
+GIST_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def classify(status: int, body: bytes, retry_after: str | None, *, asked_format:
     said = f"HTTP {status}: {_message(text)}"
     if OVERFLOW.search(text) and status in (400, 413, 422, 500):
         return Fault("overflow", said, None, _number(INPUT_TOKENS, text), _number(CONTEXT_TOKENS, text))
-    if status in (400, 403, 422) and REFUSED.search(text):
+    if status in (400, 403, 422) and REFUSED.search(_gist(text)):
         return Fault("refused", said)
     if status in (401, 403):
         return Fault("stop", f"{said} — check the API key (the variable named by api_key_env)")
@@ -86,7 +87,7 @@ def classify(status: int, body: bytes, retry_after: str | None, *, asked_format:
     if asked_format and status in (400, 422) and FORMAT_OFF.search(text):
         # Going on without it would depend on which call was refused first, and could not be replayed.
         return Fault("stop", f"{said} — ask without a response format: --set judge.response_format=false")
-    if status in (400, 422) and UNKNOWN_FIELD.search(text):
+    if status in (400, 422) and UNKNOWN_FIELD.search(_gist(text)):
         # Every request holds the same fields: each would fail like this one, and none of them for its sample.
         return Fault(
             "stop",
@@ -104,6 +105,15 @@ def _message(text: str) -> str:
     error = inner.get("error", inner)
     said = mapping(error).get("message", mapping(error).get("detail", error)) if inner else text
     return " ".join(str(said).split())[:MESSAGE_CHARS] or "(empty body)"
+
+
+def _gist(text: str) -> str:
+    """What the server says of its own: code, type, the beginning of its sentence. Further on it may repeat the prompt,
+    whose words must not decide what a failure counts as.
+    """
+    inner = mapping(parsed(text))
+    error = mapping(inner.get("error", inner))
+    return f"{error.get('code')} {error.get('type')} {_message(text)[:GIST_CHARS]}"
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

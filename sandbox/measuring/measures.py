@@ -12,14 +12,12 @@ from typing import Literal
 
 from sandbox.measuring.outcome import (
     COUNTING,
-    ONE,
-    UNDECIDED,
-    ZERO,
     Counted,
     LeftOut,
     Value,
     citation_values,
     consistency_value,
+    verdict_value,
 )
 from sandbox.record import Record
 
@@ -76,16 +74,8 @@ def criterion_value(record: Record) -> Value:
     asked = record.criterion
     if asked is None:
         return LeftOut("no_criterion")
-    match COUNTING[record.outcome].criterion:
-        case "0":
-            return ZERO
-        case "left out":
-            return LeftOut(record.outcome)
-        case "as judged" | "0 where missing":
-            label = asked.verdict.label if asked.verdict else None
-            if label is None:
-                return UNDECIDED
-            return ONE if label in asked.passing else ZERO
+    label = asked.verdict.label if asked.verdict else None
+    return verdict_value(COUNTING[record.outcome].criterion, record.outcome, label, asked.passing)
 
 
 def source_found_value(record: Record) -> Value:

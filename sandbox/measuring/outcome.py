@@ -12,7 +12,7 @@ A benchmark of one verdict counts every question it asks (R): who gave no answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -104,16 +104,21 @@ def consistency_value(record: Record) -> Value:
     """
     if record.reference is None and record.consistency is None:
         return LeftOut("no_reference")
-    match COUNTING[record.outcome].consistency:
+    label = record.consistency.label if record.consistency else None
+    return verdict_value(COUNTING[record.outcome].consistency, record.outcome, label, (CONSISTENT,))
+
+
+def verdict_value(counting: Counting, outcome: Outcome, label: str | None, passing: Collection[str]) -> Value:
+    """1 for a label that passes, else 0, as `counting` says of the outcome; undecided where there is no label."""
+    match counting:
         case "0":
             return ZERO
         case "left out":
-            return LeftOut(record.outcome)
+            return LeftOut(outcome)
         case "as judged" | "0 where missing":
-            label = record.consistency.label if record.consistency else None
             if label is None:
                 return UNDECIDED
-            return ONE if label == CONSISTENT else ZERO
+            return ONE if label in passing else ZERO
 
 
 def citation_values(record: Record) -> CitationValues:

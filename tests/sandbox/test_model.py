@@ -261,6 +261,14 @@ def test_a_content_filter_is_the_refusal_of_one_sample_and_stops_nothing(status:
     assert (caught.value.kind, len(seen)) == ("api_refusal", 1)
 
 
+@pytest.mark.parametrize("words", ["content_filter", "Unknown parameter: top_k"])
+def test_words_of_the_prompt_that_a_server_repeats_decide_nothing(words: str) -> None:
+    said = f"messages[0]: the text is not allowed here. You sent: {'前置き' * 100} {words}"
+    with pytest.raises(ModelFailure) as caught:
+        ask(lambda _: Answer({"error": {"message": said}}, 400))
+    assert caught.value.kind == "api_error"
+
+
 def test_a_reply_says_whether_the_api_refused() -> None:
     assert ask(lambda _: message("途中まで", "content_filter"))[0].refused
     refusal = b'{"choices":[{"message":{"role":"assistant","content":null,"refusal":"No."},"finish_reason":"stop"}]}'

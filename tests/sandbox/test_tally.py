@@ -117,16 +117,18 @@ def test_any_passes_all_pass_and_the_mean_are_three_figures(
     labels: list[str], any_: float, all_: float, mean: float
 ) -> None:
     records = [record("a", label, repeat=n) for n, label in enumerate(labels)]
-    for fold, value, n in (("any", any_, 1), ("all", all_, 1), ("mean", mean, 3)):
-        measure = folded(fold)  # type: ignore[arg-type]
+    expected: dict[Fold, tuple[float, int]] = {"any": (any_, 1), "all": (all_, 1), "mean": (mean, 3)}
+    for fold, (value, n) in expected.items():
+        measure = folded(fold)
         metric = figures(records, measure).metrics((measure,), PLAN)["k"]
         assert (metric.value, metric.n) == (pytest.approx(value), n)
 
 
 def test_an_undecided_attempt_bounds_what_any_and_all_can_be() -> None:
     records = [record("a", None), record("a", "no", repeat=1), record("b", "yes"), record("b", None, repeat=1)]
-    for fold, value, bounds in (("any", 0.5, (0.5, 1.0)), ("all", 0.0, (0.0, 0.5))):
-        measure = folded(fold, 2)  # type: ignore[arg-type]
+    expected: dict[Fold, tuple[float, tuple[float, float]]] = {"any": (0.5, (0.5, 1.0)), "all": (0.0, (0.0, 0.5))}
+    for fold, (value, bounds) in expected.items():
+        measure = folded(fold, 2)
         metric = figures(records, measure).metrics((measure,), PLAN)["k"]
         assert (metric.value, metric.bounds, metric.undecided) == (value, bounds, 1)
 

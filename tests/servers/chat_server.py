@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from servers.threaded import threaded
 
 
 @dataclass
@@ -112,24 +113,5 @@ def serving(
     decide: Callable[[dict[str, Any]], Answer], models: object = None, counting: Counting = uncounted
 ) -> Iterator[ChatServer]:
     """The same server in a thread of its own, for commands that bring their own event loop."""
-    loop = asyncio.new_event_loop()
-    server = ChatServer(decide, models, counting)
-    ready, done = threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with server:
-            ready.set()
-            await done.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
+    with threaded(ChatServer(decide, models, counting)) as server:
         yield server
-    finally:
-        loop.call_soon_threadsafe(done.set)
-        thread.join()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0.01))
-        loop.close()

@@ -11,11 +11,12 @@ import contextlib
 import socket
 import ssl
 import struct
-import threading
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+
+from servers.threaded import threaded
 
 _GONE = (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError, ssl.SSLError)
 
@@ -147,25 +148,8 @@ class WebServer:
 @contextlib.contextmanager
 def serving_pages(pages: Mapping[str, Page]) -> Generator[WebServer]:
     """The same server in a thread of its own, for commands that bring their own event loop."""
-    loop = asyncio.new_event_loop()
-    server = WebServer(pages)
-    ready, done = threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with server:
-            ready.set()
-            await done.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
+    with threaded(WebServer(pages)) as server:
         yield server
-    finally:
-        loop.call_soon_threadsafe(done.set)
-        thread.join()
-        loop.run_until_complete(asyncio.sleep(0.01))
-        loop.close()
 
 
 def _head(page: Page) -> bytes:
