@@ -16,7 +16,9 @@ from servers.chat_server import Answer, calls, message, serving
 
 from sandbox.cli.main import run
 from sandbox.folder.store import read_records
+from sandbox.judging.sheet import judgements
 from sandbox.record import digest
+from sandbox.verdict_repeats import labels_of
 from tests.sandbox.conftest import Output
 
 
@@ -98,7 +100,8 @@ def test_recorded_verdicts_go_with_the_recorded_web_a_fork_and_another_judge(out
 
 
 def test_verdicts_asked_several_times_tell_flips_from_scores_and_replay(output: Output) -> None:
-    # The judge keeps to its first word but on the second time of asking, and says nothing readable on the third.
+    # Of the three times one gets the first label, one the last and one nothing readable. They are asked at once, so
+    # which of them gets what is the server's doing: all that is said here holds whatever the order.
     bench = Bench(lambda n, labels: (labels[0], labels[-1], None)[n % 3])
     with serving(bench) as server:
         options = ["--base-url", server.base_url, "--judge", "j", "--limit", "2", "--quiet"]
@@ -109,10 +112,20 @@ def test_verdicts_asked_several_times_tell_flips_from_scores_and_replay(output: 
         made = summary_of_run(output, "run", "sample", "--model", "a", *options, "--out", "thrice")
         assert bench.n_judged == 3 * asked
     assert once["judging"]["repeats"] is None
-    assert made["outcomes"]["judge_error"] == 0
+    records = list(read_records(Path("thrice")))
+    unread: Counter[str] = Counter()
+    for record in records:
+        verdicts = [(row.kind, row.verdict) for row in judgements(record)]
+        for kind, verdict in verdicts:
+            labels = labels_of(verdict)
+            assert (len(labels), len(set(labels)), labels.count(None)) == (3, 3, 1)
+            unread[kind] += verdict.label is None
+        lacking = any(verdict.label is None for _, verdict in verdicts)
+        assert record.outcome == ("judge_error" if lacking else "answered")
     repeats = made["judging"]["repeats"]
     assert repeats["asked"] == 3
-    assert {kind: (row["rate"], row["missing"]) for kind, row in repeats["kinds"].items()} == {
+    # A first verdict that cannot be read is the judge's error; only a later one is a repeat that is missing.
+    assert {kind: (row["rate"], row["missing"] + unread[kind]) for kind, row in repeats["kinds"].items()} == {
         "support": (1.0, 4), "relevance": (1.0, 4), "need": (1.0, 2), "consistency": (1.0, 2),
     }  # fmt: skip
     assert run(["report", "thrice"]) == 0
