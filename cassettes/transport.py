@@ -20,6 +20,8 @@ from cassettes.failures import exception
 from cassettes.live import AiohttpTransport
 
 _OF_THE_WIRE: Final = (b"content-encoding", b"content-length", b"transfer-encoding")
+_OURS: Final = b"x-pincite-"
+"""What the tape itself says of an answer. A server that sends such a header would be believed when it is played."""
 
 
 class TapeTransport(httpx2.AsyncBaseTransport):
@@ -99,7 +101,11 @@ def _response(answer: TapeResponse) -> httpx2.Response:
 
 
 def _without(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    return tuple((name, value) for name, value in headers if name.lower() not in _OF_THE_WIRE)
+    return tuple(
+        (name, value)
+        for name, value in headers
+        if name.lower() not in _OF_THE_WIRE and not name.lower().startswith(_OURS)
+    )
 
 
 class _Live(httpx2.AsyncByteStream):

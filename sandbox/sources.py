@@ -22,7 +22,7 @@ from sandbox.taped import TapedEngine, TapedPages
 from tools.corpus import Corpus, CorpusPages, build, open_corpus
 from tools.document import PageSource
 from tools.download import PageTransport
-from tools.engines.brave import BraveEngine, BraveSettings, Unpaced
+from tools.engines.brave import KEY_MARK, BraveEngine, BraveSettings, Unpaced
 from tools.engines.brave_sdk import BraveSdkEngine
 from tools.engines.local import LocalEngine
 from tools.extract import extract, rules
@@ -58,7 +58,7 @@ def local_sources(settings: RunSettings, out: Path) -> Sources:
         corpus = open_corpus(folder)
     fragment = "keep" if corpus.keeps_fragments else "drop"
     facts: Facts = {"engine": "local", "corpus": corpus.digest, "count": settings.search.count, "fragment": fragment}
-    return Sources(TapedEngine("local", LocalEngine(corpus)), TapedPages(CorpusPages(corpus)), facts, corpus)
+    return Sources(TapedEngine("local", LocalEngine(corpus)), TapedPages(CorpusPages(corpus, settings.language)), facts, corpus)
 
 
 async def web_sources(
@@ -74,7 +74,7 @@ async def web_sources(
     Raises SetupError where a live search has no key.
     """
     search, live = settings.search, environ is not None
-    key = environ.get(search.brave_key_env, "") if environ is not None else "none"
+    key = environ.get(search.brave_key_env, "") if environ is not None else KEY_MARK
     if not key:
         raise SetupError(
             f"--search {search.engine} needs a Brave key in {search.brave_key_env}; "
@@ -111,6 +111,7 @@ def _brave_settings(settings: RunSettings) -> BraveSettings:
         search_lang=search.brave_search_lang,
         ui_lang=search.brave_ui_lang,
         safesearch=search.brave_safesearch,
+        language=settings.language,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers.brave_server import BraveServer, Entry
+from servers.brave_server import BraveServer, Entry, refusal
 from servers.brave_server import serving as serving_brave
 from servers.chat_server import Answer, calls, message, serving
 
@@ -43,6 +43,7 @@ def pages() -> Iterator[str]:
             body = path.read_bytes() if path.is_file() else b"gone"
             self.send_response(200 if path.is_file() else 404)
             self.send_header("Content-Type", "application/pdf" if name.endswith(".pdf") else "text/html")
+            self.send_header("X-Pincite-Broken", "ReadError: a sign of the tape's own, forged")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -98,7 +99,9 @@ def test_a_run_on_the_web_replays_with_every_server_gone(output: Output, monkeyp
     names = ["kodomo-tokei.pdf", *docs, "gone.html", "moved.html"]
     with pages() as site, serving(researcher) as model:
         index = tuple(Entry(f"{site}/{name}", name, "凪原市 令和7年度 の資料") for name in names)
-        with serving_brave(BraveServer(index=index, key=key)) as brave:
+        # A search that fails with a text that repeats the key, and holds a word that was once the key of a replay.
+        quoted = refusal(422, "VALIDATION", f"none of {key}", {"errors": [{"loc": ["query", "q"]}]})
+        with serving_brave(BraveServer(index=index, key=key, script=[quoted])) as brave:
             web = ["--search", "brave", "--set", f"search.brave_base_url={brave.base_url}"]
             port = site.rpartition(":")[2]
             guard = ["--set", "fetch.allow_loopback=true", "--set", f"fetch.ports=[80,443,{port}]"]

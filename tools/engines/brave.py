@@ -27,6 +27,10 @@ MAX_QUERY_CHARS = 400
 MAX_QUERY_WORDS = 50
 
 _SAID_CHARS = 240
+KEY_MARK = "***"
+"""What stands for the key in what the model reads: a tape strikes it out with the same sign. As the key of an engine that
+is only played, it changes no text at all.
+"""
 
 # Brave's codes are its own: `ja` gets a 422, and zh wants its script.
 _SEARCH_LANG = {"ja": "jp", "zh": "zh-hans"}
@@ -221,7 +225,7 @@ class BraveApi:
 
     def _quotable(self, said: str) -> str:
         """A server may quote the request that it refuses, key and all; the key goes before the text is cut."""
-        return said.replace(self._key, "…")[:_SAID_CHARS]
+        return said.replace(self._key, KEY_MARK)[:_SAID_CHARS]
 
 
 _STOP: dict[str, str] = {
