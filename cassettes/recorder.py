@@ -43,12 +43,12 @@ class Asked:
 def is_failure(channel: Channel, response: TapeResponse) -> bool:
     """True for an answer that ends no call: broken off, an exception, "later", a fault of the server.
 
-    A refusal by model, judge or search is one too: a wrong key or a missing model stops a run and is then mended. A page
-    that is not there is an answer.
+    A refusal or a redirect by model, judge or search is one too: a wrong key, address or name of a model stops a run and
+    is then mended. A page that is not there, or elsewhere, is an answer.
     """
     if response.broken is not None or response.status in _PASSING or response.status >= 500:
         return True
-    return channel != "page" and response.status >= 400
+    return channel != "page" and response.status >= 300
 
 
 @dataclass(slots=True)

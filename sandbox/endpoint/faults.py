@@ -65,8 +65,13 @@ class Fault:
 
 
 def classify(status: int, body: bytes, retry_after: str | None, *, asked_format: bool) -> Fault:
-    """The fault behind a status ≥ 400. Only passing faults (408, 409, 425, 429, 5xx) are worth another try."""
+    """The fault behind a status ≥ 300. Only passing faults (408, 409, 425, 429, 5xx) are worth another try."""
     text = body[:20_000].decode("utf-8", "replace")
+    if status < 400:
+        # Following it could send the key to another host; as a reply it would fail every sample in the same way.
+        return Fault(
+            "stop", f"HTTP {status}: a redirect, which is not followed — give the address itself as the base URL"
+        )
     said = f"HTTP {status}: {_message(text)}"
     if OVERFLOW.search(text) and status in (400, 413, 422, 500):
         return Fault("overflow", said, None, _number(INPUT_TOKENS, text), _number(CONTEXT_TOKENS, text))

@@ -108,7 +108,7 @@ class ModelClient:
             head = self._head(tools, asked_format, max_output)
             with outgoing(head, messages.parts()):
                 response = await self._post(head + messages.encoded() + b"]}")
-            if response is not None and response.status_code < 400:
+            if response is not None and response.status_code < 300:
                 return self._check_room(parse(response.content, failed))
             failed += Usage(calls=1)
             if response is None:
@@ -116,11 +116,11 @@ class ModelClient:
             else:
                 fault = classify(
                     response.status_code,
-                    response.content,
+                    self._redacted(response.content),
                     response.headers.get("retry-after"),
                     asked_format=asked_format is not None,
                 )
-                action, message, wait_s = fault.action, self.redact(fault.message), fault.retry_after_s
+                action, message, wait_s = fault.action, fault.message, fault.retry_after_s
                 if action == "overflow":
                     room = _room(fault.context_tokens or self.endpoint.context_tokens, fault.prompt_tokens)
                     if self.endpoint.shrink and room is not None and 0 < room < max_output:
@@ -167,8 +167,8 @@ class ModelClient:
             response = await self.client.get("/models", cast_to=httpx2.Response, options={"timeout": 30.0})
         except APIStatusError as error:
             if error.status_code in (401, 403):
-                fault = classify(error.status_code, error.response.content, None, asked_format=False)
-                raise SetupError(f"{self.endpoint.name}: {self.redact(fault.message)}") from error
+                fault = classify(error.status_code, self._redacted(error.response.content), None, asked_format=False)
+                raise SetupError(f"{self.endpoint.name}: {fault.message}") from error
             return ServerFacts()
         except APIConnectionError as error:
             raise SetupError(
@@ -184,6 +184,10 @@ class ModelClient:
             return await self.http.send(request)
         except httpx2.RequestError:
             return None
+
+    def _redacted(self, body: bytes) -> bytes:
+        """The body of an error as the tape keeps it: a text that is cut first may end in half a key."""
+        return self.redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     async def _stop_if_unreachable(self, message: str) -> None:
         """A server that no longer answers at all is no fault of the sample: the run stops and can be continued."""

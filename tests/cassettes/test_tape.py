@@ -279,11 +279,12 @@ def test_failures_at_the_end_are_asked_again_when_a_session_is_resumed(tmp_path:
         with pytest.raises(httpx2.ConnectError):
             await tape.exchange(page("https://dead.example/"), fails(httpx2.ConnectError("network_error: なし")))
         await tape.exchange(chat("二"), says("待て", 429))
+        await tape.exchange(chat("二"), says("こちらへ", 301))
         with pytest.raises(httpx2.ReadError):
             await tape.exchange(chat("二"), fails(httpx2.ReadError("切れた")))
 
     async def go_on(tape: SessionTape) -> list[str]:
-        assert tape.report().dropped == 2
+        assert tape.report().dropped == 3
         statuses = [str((await tape.exchange(chat("一"), None)).status) for _ in range(2)]
         with pytest.raises(httpx2.ConnectError):
             await tape.exchange(page("https://dead.example/"), None)

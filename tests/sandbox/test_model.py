@@ -13,7 +13,9 @@ from openai import AsyncOpenAI
 from servers.chat_server import Answer, ChatServer, calls, message
 
 from cassettes.live import AiohttpTransport
+from cassettes.redact import Redactor
 from sandbox.endpoint.chat import Conversation, ModelFailure, Reply
+from sandbox.endpoint.faults import MESSAGE_CHARS
 from sandbox.endpoint.model import ModelClient, ServerFacts, judge_endpoint, model_endpoint
 from sandbox.record import Usage
 from sandbox.settings import Decode, JudgeSettings, ModelSettings
@@ -33,6 +35,7 @@ def ask(
     settings: ModelSettings | None = None,
     context: int | None = None,
     shrink: bool = False,
+    redact: Callable[[str], str] = str,
     **more: Any,
 ) -> tuple[Reply, ChatServer]:
     async def go() -> tuple[Reply, ChatServer]:
@@ -43,7 +46,7 @@ def ask(
             ) as client:
                 chosen = settings or ModelSettings(name="m", retries=2)
                 endpoint = model_endpoint(chosen, context_tokens=context, shrink=shrink)
-                model = ModelClient(client, http, endpoint, no_sleep)
+                model = ModelClient(client, http, endpoint, no_sleep, redact)
                 return await model.chat(Conversation(HELLO), **more), server
 
     return asyncio.run(go())
@@ -178,6 +181,8 @@ def test_a_server_that_goes_away_stops_the_run() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
+        (301, b"<html>moved</html>", "a redirect, which is not followed"),
+        (308, b"", "give the address itself as the base URL"),
         (401, b'{"error":{"message":"Incorrect API key provided"}}', "check the API key"),
         (404, b'{"error":{"message":"The model `x` does not exist"}}', "check --base-url"),
         (400, b'{"message":"\\"auto\\" tool choice requires --enable-auto-tool-choice"}', "tool calling on"),
@@ -193,6 +198,13 @@ def test_what_every_sample_would_meet_stops_the_run(status: int, body: bytes, wo
     with pytest.raises(SetupError, match=words) as caught:
         ask(lambda _: Answer(body, status))
     assert "sk-secret" not in str(caught.value)
+
+
+def test_a_key_that_a_server_repeats_is_struck_out_before_the_text_is_cut() -> None:
+    redactor = Redactor(["sk-secret"])
+    with pytest.raises(SetupError) as caught:
+        ask(lambda _: Answer(b"x" * (MESSAGE_CHARS - 6) + b" sk-secret", 401), redact=redactor.redact)
+    assert "sk-" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
