@@ -38,6 +38,8 @@ _KANJI_DIGITS = "〇一二三四五六七八九"
 _DIGIT_OF = {**{char: i for i, char in enumerate(_KANJI_DIGITS)}, "零": 0, "元": 1}
 _SMALL_UNITS = {"十": 10, "百": 100, "千": 1000}
 _LARGE_UNITS = {"兆": 10**12, "億": 10**8, "万": 10**4}
+_TOO_LARGE = 10**16
+"""What has no name with these units (17 digits are some record's number, no quantity) is spelled in one way only."""
 
 # What a numeral counts where one kanji alone may be read as a number ("第一", "六条", but not "一般" or "千葉").
 _COUNTERS = "条項号章節款編目年月日円人件名個台回階巻期世代歳才割点位級類種次部"
@@ -144,6 +146,8 @@ def _value(keyword: str, match: re.Match[str]) -> int | None:
     written = match[0]
     in_kanji = not written[0].isascii()
     value = _whole(written)
+    if value is not None and value >= _TOO_LARGE:
+        return None
     if value is None or (in_kanji and len(written) > 1):
         return value
     if value <= 10 or in_kanji:  # one kanji there or back: only where something is counted
@@ -233,7 +237,7 @@ _STYLES: Final[tuple[Callable[[int], str], ...]] = (
 
 # Spelling ----------------------------------------------------------------------------------------------------------
 
-_KATAKANA_WORD = re.compile(r"[ァ-ヺー]{3,}")
+_KATAKANA_WORD = re.compile(r"[ァ-ヺ][ァ-ヺー]{2,}")
 _SMALL_KE = re.compile(r"(?<=[0-9〇一二三四五六七八九十百千数何々㐀-䶿一-鿿])[ヶヵケカかが箇個](?=[々㐀-䶿一-鿿])")
 
 

@@ -71,7 +71,7 @@ def matches(text: str, folded: Folded, keyword: str) -> list[Match]:
 
 
 def _places(haystack: str, needle: str) -> Iterator[int]:
-    at = haystack.find(needle)
+    at = haystack.find(needle) if needle else -1  # nothing stands everywhere, without end
     while at >= 0:
         yield at
         at = haystack.find(needle, at + len(needle))

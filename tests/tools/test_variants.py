@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tools.text import fold
 from tools.variants import LIMIT, has_two_forms, in_new_forms, variants
 
 
@@ -72,9 +73,15 @@ def test_old_forms_become_new_ones_in_place() -> None:
     assert not has_two_forms("山川")
 
 
-@given(st.text(st.sampled_from("令和平成R6元年度月日１2,.億万千百十一二〇第条のヶ月サーバー円 ")))
+@pytest.mark.parametrize("keyword", ["ーーー", "ｰｰｰ", "12345678901234567", "九千兆九千兆", "99999999兆"])
+def test_lines_and_numbers_beyond_all_names_have_no_variants(keyword: str) -> None:
+    assert variants(keyword) == ()
+
+
+@given(st.text(st.sampled_from("令和平成R6元年度月日１2,.億万千百十一二〇第条のヶ月サーバー円 "), max_size=40))
 def test_variants_are_few_and_differ_from_the_keyword(keyword: str) -> None:
     found = variants(keyword)
     assert len(found) <= LIMIT
     assert len(set(found)) == len(found)
     assert keyword not in found
+    assert all(fold(spelling).text for spelling in found if keyword.strip())
