@@ -58,7 +58,9 @@ def local_sources(settings: RunSettings, out: Path) -> Sources:
         corpus = open_corpus(folder)
     fragment = "keep" if corpus.keeps_fragments else "drop"
     facts: Facts = {"engine": "local", "corpus": corpus.digest, "count": settings.search.count, "fragment": fragment}
-    return Sources(TapedEngine("local", LocalEngine(corpus)), TapedPages(CorpusPages(corpus, settings.language)), facts, corpus)
+    return Sources(
+        TapedEngine("local", LocalEngine(corpus)), TapedPages(CorpusPages(corpus, settings.language)), facts, corpus
+    )
 
 
 async def web_sources(

@@ -6,6 +6,7 @@ Knows: schemas, argument checking, what a bad call is answered with. Must not kn
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Toolbox:
         try:
             return ReadCall(tool, tool.arguments.model_validate(values))
         except ValidationError as error:
-            problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+            problems = "; ".join(f"{'.'.join(map(str, e['loc']))[:80]}: {e['msg']}" for e in error.errors()[:3])
             return ToolFailure("bad_arguments", f"{tool.name}: {problems}")
 
 
@@ -70,7 +71,13 @@ def as_sent(call: ToolCall) -> Message:
 
 
 def _is_object(text: str) -> bool:
-    return isinstance(parsed(text), dict)
+    """Whether every server reads an object there: Python also takes NaN, 1e999 and half a character."""
+    value = parsed(text)
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict)
 
 
 def _schema(tool: Tool) -> Message:

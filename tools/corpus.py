@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from citations.ledger import page_identity
 from tools.document import Document
+from tools.english import in_english
 from tools.manifest import DROP, KEEP, Renamed, SourceFile, differ_by_fragment, source_files, with_own_urls
 from tools.text import RULES, bigrams
 from tools.tool import Language, SetupError, ToolFailure
@@ -91,7 +92,7 @@ def build(source: Path, out: Path, *, extract: Extract, progress: Progress | Non
         try:
             document = extract(body, url=file.url, header_type=file.media_type)
         except ToolFailure as failure:
-            skipped.append(Skipped(file.doc_id, file.url, f"{failure.kind}: {failure.message}"))
+            skipped.append(Skipped(file.doc_id, file.url, f"{failure.kind}: {in_english(failure.message)}"))
         else:
             if document.text.strip():
                 documents.append((file, document))

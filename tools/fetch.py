@@ -9,13 +9,14 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import Field
 
 from citations.model import PageView, Piece
 from tools.document import Document, PageSource
+from tools.english import in_english
 from tools.opening import open_page
 from tools.tool import Arguments, Language, PageNumbers, ToolFailure, ToolResult, Traffic
 
@@ -112,6 +113,8 @@ class FetchTool:
         if arguments.physical_page is not None and arguments.start:
             raise ToolFailure("bad_arguments", words.both)
         document = await open_page(self._source, arguments.url_or_number, pages, self._language)
+        if self._language == "en":
+            document = replace(document, notes=tuple(map(in_english, document.notes)))
         start = _start(document, arguments, words)
         return FetchResult(document, start, window_end(document.text, start, self._window_chars), words)
 

@@ -115,7 +115,7 @@ def _listed(value: object) -> object:
     if value.lstrip().startswith("["):
         try:
             read: object = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return [value]
         return read
     return [value]

@@ -9,9 +9,11 @@ import re
 from typing import Final
 
 from tools.document import Document, PageSource
+from tools.english import in_english
 from tools.text import fold
 from tools.tool import FailureKind, Language, PageNumbers, ToolFailure
 
+_MAX_DIGITS: Final = 18
 _JAPANESE: Final = re.compile(r"[ぁ-んァ-ヶ一-龥]")
 
 _KINDS_JA: Final[dict[FailureKind, str]] = {
@@ -47,14 +49,14 @@ def open_target(url_or_number: int | str, pages: PageNumbers, language: Language
     """
     said = fold(str(url_or_number)).text.strip("[]【】()")
     if said.isascii() and said.isdigit():
-        number = int(said)
-        url = pages.url_of(number)
+        # Python refuses to read numbers of thousands of digits; no run has so many pages.
+        url = pages.url_of(int(said)) if len(said) <= _MAX_DIGITS else None
         if url is None:
             raise ToolFailure(
                 "unknown_page",
-                f"番号 {number} のページはありません。検索結果に出た番号かURLを指定してください。"
+                f"番号 {said[:_MAX_DIGITS]} のページはありません。検索結果に出た番号かURLを指定してください。"
                 if language == "ja"
-                else f"no page has the number {number}; give a number from the search results, or a URL",
+                else f"no page has the number {said[:_MAX_DIGITS]}; give a number from the search results, or a URL",
             )
         return url
     url = str(url_or_number).strip()
@@ -69,7 +71,9 @@ def open_target(url_or_number: int | str, pages: PageNumbers, language: Language
 
 
 def _in(language: Language, failure: ToolFailure) -> str:
+    if language == "en":
+        return in_english(failure.message)
     words = _KINDS_JA.get(failure.kind)
-    if language == "en" or words is None or _JAPANESE.search(failure.message):
+    if words is None or _JAPANESE.search(failure.message):
         return failure.message
     return f"{words}: {failure.message}"

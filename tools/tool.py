@@ -10,9 +10,10 @@ with the numbers that came out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticSerializationError
 
 from citations.model import PageView
 
@@ -44,9 +45,19 @@ class ToolFailure(Exception):
 
 
 class Arguments(BaseModel):
-    """Base of every tool's arguments: unknown keys are an error that the model can mend, never ignored."""
+    """Base of every tool's arguments: unknown keys are an error that the model can mend, never ignored. So is half a
+    character (a lone surrogate: an emoji cut in the middle), which no tape and no index can hold.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="after")
+    def _in_whole_characters(self) -> Self:
+        try:
+            self.model_dump_json()
+        except PydanticSerializationError as error:
+            raise ValueError("half a character (a lone surrogate) / 壊れた文字が含まれています") from error
+        return self
 
 
 class PageNumbers(Protocol):

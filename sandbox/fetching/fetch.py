@@ -38,6 +38,7 @@ from sandbox.tasks import all_of
 from tools.corpus import FILE, CorpusSummary, build
 from tools.document import Document
 from tools.download import PageTransport
+from tools.english import in_english
 from tools.extract import extract, rules, sniff
 from tools.manifest import MANIFEST
 from tools.tool import ToolFailure
@@ -190,7 +191,7 @@ async def _row(link: Link, pages: WebPages, arrival: _Arrival, now: str) -> Link
         if arrival.folder is not None and not document.text.strip():
             failure = Failure(kind="empty", message="there is no text in it")
     except ToolFailure as error:
-        failure = Failure(kind=error.kind, message=" ".join(error.message.split()))
+        failure = Failure(kind=error.kind, message=" ".join(in_english(error.message).split()))
     row = LinkRow(url=link.url, status="dead", failure=failure, checked_at=now, questions=link.questions)
     if not arrival.sha256:
         return row

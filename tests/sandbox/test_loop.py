@@ -169,6 +169,9 @@ def test_context_overflow_and_api_failure_keep_rounds_and_usage() -> None:
         ('{"page": "a", "nope": 1}', "bad_arguments"),
         ('{"page": ""}', "bad_arguments"),
         ('{"page": 3}', "bad_arguments"),
+        ('{"page": NaN}', "bad_arguments"),
+        ('{"page": "a", "nope": 1e999}', "bad_arguments"),
+        ('{"page": "\\ud83d"}', "bad_arguments"),
     ],
 )
 def test_malformed_arguments_are_answered_and_never_fed_back_malformed(arguments: str, kind: str) -> None:
@@ -177,7 +180,9 @@ def test_malformed_arguments_are_answered_and_never_fed_back_malformed(arguments
     row = rollout.rounds[0].calls[0]
     assert (row.failure, row.arguments, ledger.pages()) == (kind, arguments, ())
     sent = model.sent[1][1]["tool_calls"]
-    kept = arguments if arguments.startswith("{") and arguments.endswith("}") else "{}"
+    # Python's reader takes NaN, 1e999 and half a character; that of llama.cpp does not.
+    readable = arguments.startswith("{") and arguments.endswith("}")
+    kept = arguments if readable and not any(sign in arguments for sign in ("NaN", "1e999", "ud83d")) else "{}"
     assert sent == [{"id": "c0", "type": "function", "function": {"name": "look", "arguments": kept}}]
 
 

@@ -177,6 +177,12 @@ def test_a_page_may_be_named_in_many_ways(said: int | str) -> None:
             "no page has the number 9; give a number from the search results, or a URL",
         ),
         (
+            {"url_or_number": "１" * 5_000},
+            "unknown_page",
+            "番号 111111111111111111 のページはありません。検索結果に出た番号かURLを指定してください。",
+            "no page has the number 111111111111111111; give a number from the search results, or a URL",
+        ),
+        (
             {"url_or_number": 3, "start": 23},
             "bad_arguments",
             "start=23 はページの終わりを超えています。全23文字なので、0〜22 を指定してください。",

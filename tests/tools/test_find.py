@@ -305,3 +305,15 @@ def test_snippets_are_exact_bounded_slices(text: str, terms: dict[str, float], n
     found = snippets(text, terms, n, width)
     assert len(found) <= n
     assert all(piece and piece in text and len(piece) <= width for piece in found)
+
+
+def test_brackets_without_end_are_a_keyword_and_no_crash() -> None:
+    with pytest.raises(ValidationError, match="longer than 200 characters"):
+        FindArguments.model_validate({"url_or_number": 3, "keywords": "[" * 100_000})
+
+
+@pytest.mark.parametrize("keyword", ["絵文字\ud83d", "\udfff"])
+def test_half_a_character_is_told_the_model_before_a_tape_or_an_index_sees_it(keyword: str) -> None:
+    for arguments in ({"url_or_number": 3, "keywords": [keyword]}, {"url_or_number": keyword, "keywords": ["税"]}):
+        with pytest.raises(ValidationError, match="lone surrogate"):
+            FindArguments.model_validate(arguments)
