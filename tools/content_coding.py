@@ -67,6 +67,16 @@ def _through(coding: Coding, pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield from coding.feed(piece)
 
 
+class _Inflater(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+
+def _has_more(inflater: _Inflater, last_piece: bytes) -> bool:
+    """Whether a full piece may have left something behind in the inflater, although all input is taken."""
+    return len(last_piece) == PIECE_BYTES and not inflater.eof
+
+
 class _Gzip:
     def __init__(self) -> None:
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -74,7 +84,8 @@ class _Gzip:
         self._in_padding = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data and not self._in_padding:
+        piece = b""
+        while (data or _has_more(self._inflater, piece)) and not self._in_padding:
             if self._inflater.eof:
                 # Another member, or padding behind the last one, which every reader of gzip ignores.
                 self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -109,7 +120,8 @@ class _Deflate:
             data, self._head = self._head, None
             if data[0] & 0x0F != 8 or int.from_bytes(data[:2], "big") % 31:
                 self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-        while data and not self._inflater.eof:
+        piece = b""
+        while (data and not self._inflater.eof) or _has_more(self._inflater, piece):
             try:
                 piece = self._inflater.decompress(data, PIECE_BYTES)
             except zlib.error as error:

@@ -66,6 +66,7 @@ _JSON_START = re.compile(rb"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\d\]])")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:\-]+)", re.IGNORECASE)
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
+_HALF_CHARACTERS = re.compile("[\ud800-\udfff]")  # escapes of JSON can write them, files cannot
 _MARKDOWN_TITLE = re.compile(r"^#{1,2}[ \t]+(\S.*)$", re.MULTILINE)
 _MAX_TITLED_JSON_CHARS = 5_000_000
 
@@ -106,7 +107,7 @@ def extract(body: bytes, *, url: str, header_type: str | None) -> Document:
     return Document(
         url=url,
         final_url=url,
-        title=read.title,
+        title=_HALF_CHARACTERS.sub("\ufffd", read.title),
         media_type=media_type,
         text=read.text,
         body_sha256=hashlib.sha256(body).hexdigest(),

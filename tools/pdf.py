@@ -18,7 +18,7 @@ from io import BytesIO
 from typing import Literal
 
 from pypdf import PageObject, PdfReader, apply_configuration
-from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PyPdfError
+from pypdf.errors import DependencyError, DeprecationError, FileNotDecryptedError, LimitReachedError, PyPdfError
 from pypdf.generic import DictionaryObject
 
 from tools.pdf_fonts import FontAudit
@@ -38,8 +38,8 @@ GETA = "〓"
 
 # pypdf warns that broken files may raise more than its own errors; these are what parsing of any bytes can raise.
 _BROKEN = (
-    PyPdfError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, AssertionError,
-    NotImplementedError, OSError, EOFError, zlib.error, struct.error,
+    PyPdfError, DeprecationError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError,
+    AssertionError, NotImplementedError, OSError, EOFError, zlib.error, struct.error,
 )  # fmt: skip
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd-\uffff\ue000-\uf8ff]")

@@ -54,6 +54,13 @@ def test_every_coding_is_undone_in_bounded_pieces_however_it_arrives(coding: str
     assert _unpack(coding, PACKED[coding], step) == TEXT
 
 
+@pytest.mark.parametrize("n_more", [1, 12, 229])
+def test_what_a_full_piece_leaves_inside_still_comes(n_more: int) -> None:
+    data = b"\0" * (PIECE_BYTES + n_more)
+    for coding, packed in [("gzip", gzip.compress(data)), ("deflate", _bare_deflate(data)), ("br", _br(data))]:
+        assert _unpack(coding, packed, 10**9) == data
+
+
 def test_single_bytes_are_enough() -> None:
     small = "短い文。".encode()
     for coding, data in [("gzip", gzip.compress(small)), ("deflate", _bare_deflate(small)), ("br", _br(small))]:

@@ -124,6 +124,11 @@ def test_json_is_shown_as_it_is_with_its_title() -> None:
     assert (document.title, document.text) == ("都内の 公園", body.decode())
 
 
+def test_half_a_character_in_a_title_becomes_one_that_can_be_kept() -> None:
+    document = extract(rb'{"title": "\u7d75\ud83d"}', url=URL, header_type="application/json")
+    assert (document.title, document.text) == ("絵\ufffd", r'{"title": "\u7d75\ud83d"}')
+
+
 def test_json_of_any_depth_is_text() -> None:
     assert extract(b"[" * 100_000, url=URL, header_type="application/json").text == "[" * 100_000
 

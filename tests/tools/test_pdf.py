@@ -171,6 +171,12 @@ def test_broken_cross_references_are_rebuilt(broken: str) -> None:
     assert read_pdf(body).text == "Still here\nand here\n"
 
 
+def test_a_page_in_a_way_of_packing_that_is_no_longer_read_takes_no_other_with_it() -> None:
+    packed, short = b"/Filter/FlateDecode", b"/Filter/Fl         "
+    read = read_pdf(pdf(shown("Old"), shown("New")).replace(packed, short, 1))
+    assert (read.text, read.notes) == ("\nNew\n", ("物理ページ 1: 壊れていて読み取れません。",))
+
+
 @pytest.mark.parametrize("body", [b"%PDF-1.7\n", b"%PDF-1.7\n" + b"\x00\xff" * 500, pdf(shown("x"))[:60]])
 def test_file_beyond_repair_is_undecodable(body: bytes) -> None:
     assert failure(body) == ("undecodable", "PDFが壊れていて読み取れません。")
