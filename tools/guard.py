@@ -158,7 +158,7 @@ _REFUSED_NETWORKS = tuple(
     for text in (
         # What Python's own table lets pass or judges differently from version to version: multicast, reserved, relay
         # and transition addresses that embed another address, documentation and segment routing.
-        "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "240.0.0.0/4", "::/96", "2001::/23", "2002::/16", "3fff::/20",
+        "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "240.0.0.0/4", "::/8", "2001::/23", "2002::/16", "3fff::/20",
         "5f00::/16", "64:ff9b:1::/48", "fec0::/10", "ff00::/8",
     )
 )  # fmt: skip
