@@ -215,6 +215,12 @@ def test_rate_windows_are_matched_by_width_not_by_place() -> None:
             "x-ratelimit-remaining": "0",
             "x-ratelimit-reset": "1",
         },
+        {
+            "x-ratelimit-policy": "1;w=1, 9;w=60",
+            "x-ratelimit-limit": "inf, 9",
+            "x-ratelimit-remaining": "0, nan",
+            "x-ratelimit-reset": "1, 1",
+        },
     ],
 )
 def test_unreadable_rate_headers_are_no_windows(headers: dict[str, str]) -> None:
@@ -230,6 +236,10 @@ def test_unreadable_rate_headers_are_no_windows(headers: dict[str, str]) -> None
         (rate_headers((1, 50, 0, 1), (MONTH_S, 0, 0, 389_223)), 1.1),  # 0 a month = no limit, so nothing is used up
         (rate_headers((1, 1, 0, 1_773_685_964)), 1.1),  # a proxy's idea of a reset
         ((), 1.1),
+        ((("Retry-After", "30"),), 30.0),  # a proxy in between
+        ((("Retry-After", "0"),), 1.1),
+        ((("Retry-After", "Mon, 30 Nov 2026 14:00:00 GMT"),), 1.1),
+        ((*rate_headers((60, 20, 0, 42)), ("Retry-After", "5")), 42.1),
     ],
 )
 def test_a_burst_waits_for_the_window_that_is_used_up(
@@ -262,6 +272,7 @@ def test_a_burst_that_does_not_end_fails_the_call_and_not_the_run(server: BraveS
             refusal(429, "RATE_LIMITED", "x", {}, rate_headers((86_400, 100, 0, 7_200), (1, 1, 0, 1))),
             "it is full again in 2.0 hours",
         ),
+        (refusal(429, "RATE_LIMITED", "x", {}, (("Retry-After", "7200"),)), "it is full again in 2.0 hours"),
         (refusal(429, "RATE_LIMITED", "x", {"quota_limit": 2000, "quota_current": 2000}), "the dashboard says when"),
         (refusal(402, "", "Payment required", {}), "quota of this key is used up (HTTP 402: Payment required)"),
         (refusal(400, "OPTION_NOT_IN_PLAN", "The option is not subscribed.", {}), "set extra_snippets = false"),

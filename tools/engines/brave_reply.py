@@ -6,6 +6,7 @@ Knows: the shape of the replies, as documented and as recorded. Must not know: r
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ def read_fault(status: int, headers: Mapping[str, str], body: object) -> Fault:
     if error.code == "OPTION_NOT_IN_PLAN":
         return Fault("plan", said)
     if status in (402, 429):
-        return _limit_fault(status, said, error, read_windows(headers))
+        return _limit_fault(status, said, error, headers)
     if status >= 500:
         return Fault("server", said)
     if status in (400, 422):
@@ -115,17 +116,27 @@ def read_fault(status: int, headers: Mapping[str, str], body: object) -> Fault:
     return Fault("address", said)
 
 
-def _limit_fault(status: int, said: str, error: _Error, windows: tuple[RateWindow, ...]) -> Fault:
+def _limit_fault(status: int, said: str, error: _Error, headers: Mapping[str, str]) -> Fault:
+    windows = read_windows(headers)
     gone = [window for window in windows if window.window_s >= QUOTA_WINDOW_S and window.is_used_up]
     if gone:
         window = max(gone, key=lambda each: each.reset_s)
         return Fault("quota", f"{said} ({window.limit} requests in {window.window_s} s)", window.reset_s)
     if status == 402 or error.meta.is_used_up or "QUOTA" in error.code:
         return Fault("quota", said)
+    asked_s = _retry_after_s(headers)
+    if asked_s >= QUOTA_WINDOW_S:
+        return Fault("quota", said, asked_s)
     short = [window for window in windows if window.window_s < QUOTA_WINDOW_S]
     waited_for = [window for window in short if window.is_used_up] or short
     reset_s = max((window.reset_s for window in waited_for), default=0.0)
-    return Fault("burst", said, max(BURST_WAIT_S, reset_s + 0.1))
+    return Fault("burst", said, max(BURST_WAIT_S, reset_s + 0.1, asked_s))
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float:
+    """What a proxy in between says, which knows no windows; 0 where it says nothing, or a date."""
+    value = headers.get("retry-after", "").strip()
+    return float(value) if value.isascii() and value.isdigit() else 0.0
 
 
 def _hit(result: _Result) -> Hit:
@@ -149,9 +160,10 @@ def _entries(headers: Mapping[str, str], name: str) -> list[str]:
 
 def _number(entry: str) -> float | None:
     try:
-        return float(entry)
+        value = float(entry)
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
 
 
 def _text(value: object) -> str:
