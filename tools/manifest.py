@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from citations.ledger import page_identity
 from citations.policy import Policy
@@ -42,6 +43,8 @@ class SourceFile:
             body = self.path.read_bytes()
         except OSError as error:
             raise SetupError(f"{self.where}: cannot read {self.path}: {error.strerror}") from error
+        except ValueError as error:
+            raise SetupError(f"{self.where}: {str(self.path)!r} cannot be the name of a file: {error}") from error
         found = hashlib.sha256(body).hexdigest()
         if self.sha256 is not None and self.sha256.lower() != found:
             raise SetupError(
@@ -97,7 +100,8 @@ def source_files(source: Path) -> list[SourceFile]:
 
 def _from_manifest(manifest: Path) -> list[SourceFile]:
     try:
-        lines = manifest.read_text(encoding="utf-8-sig").splitlines()
+        # By "\n" alone: U+2028 and U+0085 stand inside JSON strings, where splitlines() would break them.
+        lines = manifest.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"cannot read {manifest}: {error}") from error
     folder = manifest.parent
@@ -122,18 +126,22 @@ def _from_manifest(manifest: Path) -> list[SourceFile]:
 def _row(line: str, where: str) -> _Row:
     try:
         value: object = json.loads(line)
-    except ValueError as error:
-        raise SetupError(f"{where}: not JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"{where}: not JSON that can be read ({error})") from error
     if not isinstance(value, dict):
         raise SetupError(f"{where}: not an object but {type(value).__name__}")
     row = cast(dict[str, object], value)
     try:
-        return _Row.model_validate(row)
+        found = _Row.model_validate(row)
+        found.model_dump_json()
+    except PydanticSerializationError as error:
+        raise SetupError(f"{where}: half a character (a lone surrogate), which no encoding can write") from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "row"
         keys = ", ".join(row)
         raise SetupError(f"{where}: {key}: {first['msg']} (keys of the row: {keys})") from error
+    return found
 
 
 def _from_folder(folder: Path) -> list[SourceFile]:

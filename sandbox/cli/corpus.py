@@ -89,6 +89,8 @@ def search(
         raise SetupError("the query is blank")
     if len(query) > MAX_QUERY_CHARS:
         raise SetupError(f"the query has {len(query)} characters; at most {MAX_QUERY_CHARS} are taken")
+    if any("\ud800" <= char <= "\udfff" for char in query):
+        raise SetupError("the query holds bytes that are no UTF-8; check the encoding of the terminal")
     corpus = open_corpus(folder)
     try:
         hits = LocalEngine(corpus).find(query, count, 1)

@@ -133,10 +133,13 @@ def read_links(folder: Path) -> Mapping[str, LinkRow]:
 
 
 def add_link(folder: Path, row: LinkRow) -> None:
-    """Append one line, in one write."""
+    """Append one line, in one write; behind a line that a crash cut off, on a line of its own."""
     try:
-        with (folder / LINKS).open("ab", buffering=0) as file:
-            file.write(_line(row))
+        with (folder / LINKS).open("a+b", buffering=0) as file:
+            n_bytes = file.seek(0, os.SEEK_END)
+            file.seek(max(0, n_bytes - 1))
+            torn = file.read(1) not in (b"", b"\n")
+            file.write((b"\n" if torn else b"") + _line(row))
     except OSError as error:
         raise disk_error(error, folder / LINKS) from error
 

@@ -111,6 +111,7 @@ def test_wrong_set_up_is_one_line_and_exit_code_2(
         (("search", tmp_path / "none", "税"), "there is no corpus in"),
         (("search", tmp_path / "c", "　"), "the query is blank"),
         (("search", tmp_path / "c", "あ" * 401), "the query has 401 characters; at most 400 are taken"),
+        (("search", tmp_path / "c", "税\udcff"), "the query holds bytes that are no UTF-8"),
         (("build", tmp_path / "missing", "--out", tmp_path / "d"), "does not exist"),
         (("build", broken, "--out", tmp_path / "d"), "row 2: not JSON"),
     ):

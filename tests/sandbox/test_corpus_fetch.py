@@ -17,6 +17,7 @@ from servers.web_server import Page, WebServer, serving_pages
 
 from sandbox.benchmarks.sample import FOLDER
 from sandbox.cli.main import run
+from sandbox.fetching.links import LinkRow, add_link, read_links
 from sandbox.folder.store import RunFolder
 from tests.sandbox.conftest import Output
 from tools.corpus import open_corpus
@@ -103,6 +104,9 @@ def test_each_link_is_fetched_once_and_a_dead_one_is_data(web: WebServer, output
         ("alive", None), ("alive", None), ("alive", None), ("alive", None),
         ("dead", "not_found"), ("dead", "http_error"), ("unreadable", "unsupported_type"),
     ]  # fmt: skip
+    assert rows["/form.xlsx"]["failure"]["message"] == (
+        "this is application/vnd.openxmlformats-officedocument.spreadsheetml.sheet, which cannot be read"
+    )
     tokei = rows["/tokei.pdf"]
     assert (tokei["media_type"], tokei["physical_pages"], tokei["questions"]) == (
         "application/pdf", 4, ["問１", "問２", "問５"],
@@ -149,6 +153,14 @@ def test_a_second_start_asks_for_nothing_that_came(web: WebServer, output: Outpu
     assert second["corpus"]["digest"] == first["corpus"]["digest"]
     kept = [row for row in ledger(Path("docs")) if not row["url"].endswith("/busy")]
     assert kept == [row for row in rows if not row["url"].endswith("/busy")]
+
+
+def test_a_line_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:
+    row = LinkRow(url="https://a.jp/公園", status="dead", checked_at="2026-10-01T00:00:00Z")
+    (tmp_path / "links.jsonl").write_bytes(b'{"url":"https://a.jp/')
+    add_link(tmp_path, row)
+    add_link(tmp_path, row.model_copy(update={"url": "https://b.jp/"}))
+    assert list(read_links(tmp_path)) == ["https://a.jp/公園", "https://b.jp/"]
 
 
 def test_a_start_for_fewer_questions_forgets_nothing_that_the_ledger_knows(

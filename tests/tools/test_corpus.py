@@ -177,7 +177,10 @@ def test_changed_text_changes_the_digest(tmp_path: Path) -> None:
     ("line", "complaint"),
     [
         ("{", "row 2: not JSON"),
+        ("[" * 200_000, "row 2: not JSON that can be read"),
         ("[1]", "row 2: not an object but list"),
+        ('{"path": "docs/1.txt", "title": "絵文字の半分\\ud83d"}', "row 2: half a character"),
+        ('{"path": "docs/1\\u0000.txt"}', "row 2: .* cannot be the name of a file: embedded null byte"),
         ('{"url": "https://a.jp/"}', r"row 2: path: Field required \(keys of the row: url\)"),
         ('{"path": "../x.txt"}', "row 2: the path '../x.txt' leaves the folder"),
         ('{"path": "/etc/x"}', "row 2: the path '/etc/x' leaves the folder"),
@@ -194,6 +197,11 @@ def test_broken_row_is_refused_with_its_number(tmp_path: Path, line: str, compla
     with pytest.raises(SetupError, match=complaint):
         build(folder, tmp_path / "corpus", extract=as_text)
     assert not (tmp_path / "corpus" / FILE).exists()
+
+
+def test_a_row_ends_at_its_line_end_and_at_no_other_sign(tmp_path: Path) -> None:
+    folder = manifest(tmp_path, {"doc_id": "a", "title": "前\u2028中\x85後"}, {"doc_id": "b", "url": "https://b.jp/"})
+    assert build(folder, tmp_path / "corpus", extract=as_text).n_documents == 2
 
 
 def test_sources_that_hold_nothing_are_refused(tmp_path: Path) -> None:
