@@ -143,7 +143,7 @@ class Blobs:
             if pack.damage and pack.damage not in self.damaged:
                 self.damaged.append(pack.damage)
             torn = pack.cut_tail(writable=self._writable)
-            if torn is not None:
+            if torn is not None and torn not in self.torn:
                 self.torn.append(torn)
 
 

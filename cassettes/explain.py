@@ -62,6 +62,9 @@ def explain(asked: Asked, session: str, recording: Recording, mending: Mending, 
 def _cause(asked: Asked, recording: Recording, near: _Near | None) -> str:
     if not recording.playlist.entries:
         return "the session has no recording in this folder"
+    torn = recording.journal.torn if recording.journal is not None else None
+    if torn is not None:
+        return f"the last {torn.n_bytes} bytes of {torn.path} are no whole exchange: its end was lost or changed"
     if near is None:
         return f"nothing was recorded on the channel {asked.channel}"
     if near.difference is None:

@@ -40,6 +40,10 @@ _REQUEST, _KEY, _RESPONSE, _HEADER, _START = (
     b"pincite: ",
     b"interactions:\n",
 )
+_N_HEADER_LINES: Final = 3
+_N_LINES: Final = 4
+"""Of an interaction, its remark among them. A write that was torn has brought fewer."""
+_CHANGED: Final = "the disk or somebody has changed it; take the file from a copy or record the session again"
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
@@ -143,7 +147,8 @@ def read_journal(path: Path, *, writable: bool = True) -> Journal | None:
     """The journal at `path`; None where there is none or none of it was ever whole.
 
     A torn last interaction is cut off the file (unless it is not `writable` or somebody is writing it) and named in
-    the result. Raises TapeDamaged for a file that is not ours or whose lines are out of order.
+    the result; one that has all its lines was changed, not torn, and is never cut. Raises TapeDamaged for that, for a
+    file that is not ours and for lines out of order.
     """
     try:
         data = path.read_bytes()
@@ -151,11 +156,11 @@ def read_journal(path: Path, *, writable: bool = True) -> Journal | None:
         return None
     header_end = data.find(b"\n" + _START) + 1 + len(_START)
     last = _last_whole(data)
+    if data.count(b"\n", last) >= _N_LINES + (0 if last else _N_HEADER_LINES):
+        last = data.rfind(b"\n") + 1
     if last == 0:
         if not encode_header(Header("")).startswith(data[: len(b"version: 1\n")]):
-            raise TapeDamaged(
-                f"{path} is no journal of this version; `pincite cassette import` reads foreign cassettes"
-            )
+            raise _foreign(path)
         torn = _tail(path, 0, len(data), writable=writable) if data else None
         return Journal(path, Header(""), b"", (), 0, torn) if torn is not None else None
     header = _read_header(path, data[:header_end])
@@ -266,7 +271,7 @@ def _lines(path: Path, data: bytes, offset: int, entry: Entry) -> Lines:
     request = data[entry.request - offset : entry.request_end - offset - 1]
     response = data[entry.response - offset : entry.end - offset - 1]
     if _crc(request, entry.key, response) != entry.crc:
-        raise TapeDamaged(f"{path}: the interaction at byte {entry.start} is not what was written")
+        raise TapeDamaged(f"{path}: the interaction at byte {entry.start} is not what was written: {_CHANGED}")
     return Lines(request, response)
 
 
@@ -323,7 +328,7 @@ def _read_entries(path: Path, data: bytes, start: int, end: int) -> tuple[Entry,
             data.startswith(_REQUEST, request) and data.startswith(_KEY, key) and data.startswith(_RESPONSE, response)
         ):
             number = data.count(b"\n", 0, request) + 1
-            raise TapeDamaged(f"{path}: line {number} is not the beginning of an interaction")
+            raise TapeDamaged(f"{path}: line {number} is not the beginning of an interaction: {_CHANGED}")
         try:
             said = cast("dict[str, object]", json.loads(data[key + len(_KEY) : response]))
             entries.append(
@@ -339,7 +344,7 @@ def _read_entries(path: Path, data: bytes, start: int, end: int) -> tuple[Entry,
             )
         except (ValueError, KeyError, TypeError) as error:
             number = data.count(b"\n", 0, key) + 1
-            raise TapeDamaged(f"{path}: line {number} cannot be read ({error})") from error
+            raise TapeDamaged(f"{path}: line {number} cannot be read ({error}): {_CHANGED}") from error
     return tuple(entries)
 
 

@@ -66,8 +66,8 @@ class TapeSet:
         self.redactor = redactor or Redactor(())
         self.configuration = configuration or Configuration()
         self.fsync = fsync
-        self.blobs = Blobs(folder / BLOBS, fsync=fsync)
         self.others = OpenSets.of(others)
+        self.blobs = Blobs(folder / BLOBS, writable=self.writes, fsync=fsync)
         self.verdicts = VerdictPool(self.others.verdicts)
 
     @property
@@ -212,7 +212,8 @@ class SessionTape:
 
     def _opened(self, path: Path) -> Journal | None:
         """The own journal as this mode uses it: compared, and without calls that are to be made again."""
-        journal = read_journal(path)
+        # What only plays leaves a torn tail where it is: to cut it is for the run that goes on.
+        journal = read_journal(path, writable=self._tapes.writes)
         self._torn = journal.torn if journal is not None else None
         if journal is None or not journal.entries:
             return journal

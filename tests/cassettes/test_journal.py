@@ -105,6 +105,17 @@ def test_wherever_a_write_is_torn_the_interactions_before_it_are_read(tmp_path: 
         assert len(journal.entries) == 1
 
 
+@pytest.mark.parametrize("n_whole", [0, 1])
+def test_an_interaction_that_has_all_its_lines_was_changed_and_is_never_cut(tmp_path: Path, n_whole: int) -> None:
+    path = written(tmp_path / "a.yaml", *(interaction(n) for n in range(n_whole + 1)))
+    data = bytearray(path.read_bytes())
+    data[data.rfind(b"  response: ") + 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(TapeDamaged, match=r"not the beginning of an interaction: the disk or somebody has changed it"):
+        read_journal(path)
+    assert path.read_bytes() == data
+
+
 def test_a_torn_first_interaction_leaves_nothing(tmp_path: Path) -> None:
     path = written(tmp_path / "a.yaml", interaction(1))
     data = path.read_bytes()
