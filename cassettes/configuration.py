@@ -35,19 +35,25 @@ class Configuration:
 
         Nothing is compared where one of the two does not say.
         """
+        lines = self.differences(header)
+        if lines:
+            what = "\n".join(f"  {one}" for one in lines)
+            raise TapeChanged(
+                f"{where} was recorded under another configuration:\n{what}\n"
+                "Replay with the recorded settings, or record into another folder (--out)."
+            )
+
+    def differences(self, header: Header) -> list[str]:
+        """In what the tape's configuration is another one, a line a field; nothing where one of the two does not say."""
         if not self.sha256 or not header.config or self.sha256 == header.config:
-            return
+            return []
         then, now = header.fields or {}, self.fields
         lines = [
-            f"  {name}: {then.get(name, 'absent')} on the tape, {now.get(name, 'absent')} now"
+            f"{name}: {then.get(name, 'absent')} on the tape, {now.get(name, 'absent')} now"
             for name in sorted({*then, *now})
             if then.get(name) != now.get(name)
         ]
-        what = "\n".join(lines) or "  (the tape does not say which field)"
-        raise TapeChanged(
-            f"{where} was recorded under another configuration:\n{what}\n"
-            "Replay with the recorded settings, or record into another folder (--out)."
-        )
+        return lines or ["(the tape does not say which field)"]
 
 
 def _flat(name: str, value: object) -> dict[str, str]:

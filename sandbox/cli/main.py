@@ -20,7 +20,12 @@ ROOMS = ("sandbox", "tools", "cassettes", "citations")
 
 def main() -> None:
     """Run the command line and exit."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # While a command's module is imported, nothing of ours is there yet to catch it.
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -28,8 +28,8 @@ def verify(
 ) -> None:
     """Recompute what RUN says of itself, from the folder alone, and name what does not agree (exit code 3).
 
-    Looked at: every body and line of the tape by its hash, every score from its verdicts, the samples, the prompts that
-    the judge read, the summary and its digest.
+    Looked at: every body and line of the tape by its hash, the configuration under which each tape was recorded, every
+    score from its verdicts, the samples, the prompts that the judge read, the summary and its digest.
     """
     found = verify_run(recorded_run(run))
     if json_:

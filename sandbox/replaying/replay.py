@@ -150,6 +150,7 @@ async def play_all(stored: StoredRun, plan: ReplayPlan, keys: Iterable[Key] | No
         with TapeSet(plan.folder / TAPE, plan.modes, redactor=Redactor(()), configuration=configuration) as tapes:
             work = _Work(parts, _rules(stored.settings, provenance.nonce), tapes, samples)
             wanted = iter(keys if keys is not None else work.recorded(stored.settings))
+            done: set[asyncio.Task[Played]] = set()
             pending = {asyncio.create_task(work.play(key)) for key in islice(wanted, CONCURRENT)}
             try:
                 while pending:
@@ -160,7 +161,8 @@ async def play_all(stored: StoredRun, plan: ReplayPlan, keys: Iterable[Key] | No
             finally:
                 for task in pending:
                     task.cancel()
-                await asyncio.gather(*pending, return_exceptions=True)
+                # Those done too: one error is raised, and the others would be told at the end, each with a traceback.
+                await asyncio.gather(*done, *pending, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,22 @@ Knows: everything in a run folder that can be recomputed from something else in 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cassettes.errors import TapeError
-from cassettes.naming import journal_path, session_name
+from cassettes.configuration import Configuration
+from cassettes.errors import TapeDamaged, TapeError
+from cassettes.journal import read_header
+from cassettes.naming import SUFFIX, journal_path, session_name
 from cassettes.verifying import verify as verify_tape
 from sandbox.endpoint.lenient import mapping, parsed
 from sandbox.folder.sample_file import read_samples
 from sandbox.folder.store import read_provenance, summary_of
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.record import Record, VerdictRow
+from sandbox.linting.recovered import RECOVERED_TAPE
 from sandbox.replaying.differences import first_difference
 from sandbox.replaying.replay import asks_nobody
 from sandbox.rescore import rescored
@@ -50,27 +54,48 @@ def verify(run: Path) -> Verification:
     """Recompute what can be. Raises SetupError for what is no run folder."""
     stored = open_run(run)
     found = Verification()
-    found.problems += _tape(run, found)
+    for name in (TAPE, RECOVERED_TAPE):
+        if name == TAPE or (run / name).exists():
+            found.problems += _tape(run, name, found)
+    found.problems += _provenance(stored)
     found.problems += _records(stored, found)
     found.problems += _summary(stored, found)
     return found
 
 
-def _tape(run: Path, found: Verification) -> Iterator[Disagreement]:
+def _tape(run: Path, name: str, found: Verification) -> Iterator[Disagreement]:
     try:
-        report = verify_tape(run / TAPE)
+        report = verify_tape(run / name)
     except TapeError as error:
-        yield Disagreement(TAPE, str(error))
+        yield Disagreement(name, str(error))
         return
-    found.n_exchanges, found.n_bodies = report.n_exchanges, report.n_blobs
+    found.n_exchanges += report.n_exchanges
+    found.n_bodies += report.n_blobs
     for problem in report.problems:
         yield Disagreement(problem.where, f"{problem.kind}: {problem.message}")
+
+
+def _provenance(stored: StoredRun) -> Iterator[Disagreement]:
+    """What provenance.json says otherwise than the tapes, each of which names what it was recorded under."""
+    provenance = read_provenance(stored.path)
+    if provenance is None:
+        yield Disagreement("provenance.json", "is missing")
+        return
+    configuration = Configuration.of(provenance.compared)
+    differing: Counter[str] = Counter()
+    for path in sorted((stored.path / TAPE).glob(f"*{SUFFIX}")):
+        try:
+            header = read_header(path)
+        except TapeDamaged:
+            continue  # named by `_tape`
+        differing.update(configuration.differences(header) if header is not None else [])
+    for difference, n_sessions in differing.items():
+        yield Disagreement("provenance.json", f"{difference} ({n_sessions} sessions)")
 
 
 def _records(stored: StoredRun, found: Verification) -> Iterator[Disagreement]:
     provenance = read_provenance(stored.path)
     if provenance is None:
-        yield Disagreement("provenance.json", "is missing")
         return
     known = {sample.id: sample for sample in read_samples(stored.path)}
     prompts = set(mapping(mapping(provenance.compared.get("judge")).get("prompts")).values())

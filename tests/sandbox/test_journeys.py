@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 import pytest
 from servers.chat_server import Answer, calls, message, serving
 
-from sandbox.cli.main import run
+from sandbox.cli.main import main, run
 from sandbox.folder.store import read_records
 from tests.sandbox.conftest import Output
 
@@ -125,6 +126,20 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(output: Output, tmp_pa
         whole = json.loads(output().out)
     assert (continued["samples"], continued["digest"]) == (12, whole["digest"])
     assert len(json.loads((tmp_path / "cut" / "provenance.json").read_text(encoding="utf-8"))["starts"]) == 2
+
+
+def test_ctrl_c_while_a_command_is_imported_is_an_exit_code_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(MetaPathFinder):
+        def find_spec(self, fullname: str, *_: object) -> None:
+            if fullname == "sandbox.cli.corpus":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "sandbox.cli.corpus", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    monkeypatch.setattr(sys, "argv", ["pincite", "corpus", "search"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
 
 
 @pytest.mark.parametrize(
