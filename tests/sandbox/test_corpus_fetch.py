@@ -220,7 +220,9 @@ def test_two_fetches_into_one_folder_are_refused_in_one_line(web: WebServer, out
 
 def test_ctrl_c_loses_nothing_and_the_same_command_goes_on(output: Output, tmp_path: Path) -> None:
     targets = [f"/{number}.html" for number in range(12)]
-    pages = {target: Page(NOTICE, headers=HTML, silent_s=0.15) for target in targets}
+    pages = {target: Page(NOTICE, headers=HTML) for target in targets}
+    # The signal comes while the fourth page is waited for, however fast the machine is.
+    pages[targets[3]] = Page(NOTICE, headers=HTML, silent_s=600)
     with serving_pages(pages) as web:
         settings = f"[fetch]\nallow_loopback = true\nports = [{web.port}]\nrobots = false\nhost_interval_s = 0\n"
         (tmp_path / "web.toml").write_text(settings, encoding="utf-8")
@@ -236,15 +238,13 @@ def test_ctrl_c_loses_nothing_and_the_same_command_goes_on(output: Output, tmp_p
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (130, "")
         assert "stopped; what came is kept in docs. The same command goes on." in err
-        before = len(ledger(Path("docs")))
-        assert before >= 3
+        assert len(ledger(Path("docs"))) == 3
+        pages[targets[3]] = Page(NOTICE, headers=HTML)
         assert run(["corpus", "fetch", *options, "--json"]) == 0
         summary = json.loads(output().out)
-        assert (summary["alive"], summary["asked"]) == (12, 12 - before)
-        asked = {target: web.targets().count(target) for target in targets}
-    # Only the one that was under way when the signal came may have been asked for twice.
-    assert sorted(asked.values())[:-1] == [1] * 11
-    assert max(asked.values()) <= 2
+        assert (summary["alive"], summary["asked"]) == (12, 9)
+        # Only the one that was under way when the signal came was asked for twice.
+        assert web.targets() == [*targets[:4], *targets[3:]]
 
 
 def test_check_links_says_what_is_alive_and_keeps_nothing(web: WebServer, output: Output, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Scene:
     n_sent_bytes: int
 
 
-RULES = WebRules(robots=False, host_interval_s=0, total_timeout_s=3, idle_timeout_s=3)
+RULES = WebRules(robots=False, host_interval_s=0, total_timeout_s=60, idle_timeout_s=60)
 
 
 def get(
