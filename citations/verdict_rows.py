@@ -6,9 +6,9 @@ files, the command line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError
 
@@ -20,6 +20,8 @@ from citations.scoring import score_sentences
 from citations.units import numbers_with_evidence
 
 Profile = Literal["tmg", "longbench-cite"]
+MAX_DIGITS = 18
+"""A longer number is none, as in a cite."""
 
 
 class RowError(ValueError):
@@ -28,6 +30,22 @@ class RowError(ValueError):
 
 def _plain_label(label: object) -> object:
     return {"relevant": "yes", "unrelevant": "no"}.get(label, label) if isinstance(label, str) else label
+
+
+def by_number(given: Mapping[str, object]) -> dict[int, object]:
+    """What is given, its keys read as citation numbers: 1–18 ASCII digits. ValueError for another key or a number twice."""
+    found: dict[int, object] = {}
+    for key, value in given.items():
+        if not (key.isascii() and key.isdigit() and len(key) <= MAX_DIGITS):
+            raise ValueError(f"the key {key[:40]!r} is no citation number")
+        if int(key) in found:
+            raise ValueError(f"number {int(key)} stands there twice")
+        found[int(key)] = value
+    return found
+
+
+def _numbered(given: object) -> object:
+    return by_number(cast("dict[str, object]", given)) if isinstance(given, dict) else given
 
 
 class _Row(BaseModel):
@@ -42,7 +60,9 @@ class _Judged(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-YesNo = Annotated[Literal["yes", "no"], BeforeValidator(_plain_label)]
+YesNo = Literal["yes", "no"]
+Relevance = Annotated[YesNo, BeforeValidator(_plain_label)]
+Evidence = Annotated[dict[int, str | None], BeforeValidator(_numbered)]
 
 
 class TmgVerdict(_Judged):
@@ -50,7 +70,7 @@ class TmgVerdict(_Judged):
 
     support: Literal["full", "partial", "none"] | None = None
     need: YesNo | None = None
-    relevance: tuple[YesNo | None, ...] = ()
+    relevance: tuple[Relevance | None, ...] = ()
 
 
 class TmgSentence(_Row):
@@ -64,9 +84,9 @@ class TmgSentence(_Row):
 class TmgRow(_Row):
     """One answer for profile `tmg`. Evidence per number: None or empty = only failed observations."""
 
-    id: str | int
+    id: str | StrictInt
     status: Literal["ok", "format_unparsable", "generation_failed", "context_overflow"] = "ok"
-    evidence: dict[int, str | None]
+    evidence: Evidence
     sentences: tuple[TmgSentence, ...]
 
 
@@ -99,7 +119,7 @@ class LongbenchStatement(_Row):
 class LongbenchRow(_Row):
     """One answer for profile `longbench-cite`. `max_statements` null or 0 = no cap, as in the reference."""
 
-    id: str | int
+    id: str | StrictInt
     statements: tuple[LongbenchStatement, ...]
     max_statements: Annotated[int, Field(ge=0)] | None = MAX_STATEMENTS
 
@@ -265,7 +285,8 @@ def _sentence_about(error: ValidationError) -> str:
     if fault["type"] == "extra_forbidden":
         return f"{place} has a key {last!r}, which means nothing here"
     whole = " → ".join(filter(None, (*parents, last))) or "the line"
-    return f"{whole}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
+    why = fault["msg"].removeprefix("Value error, ")
+    return f"{whole}: {why[:1].lower()}{why[1:]}"
 
 
 def _name(part: int | str) -> str:

@@ -8,9 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from citations.markup import dialect_named
+from citations.model import UnitKind
+from citations.scoring import label_value
 
 Outcome = Literal["answered", "generation_failed", "context_overflow", "judge_error"]
 RubricName = Literal["criterion", "safety"]
@@ -127,12 +131,20 @@ class VerdictRow(Row):
 
 
 class UnitRow(Row):
-    """One judge unit with its verdict. `sentences` are the indices (from 0) that share it; `number` only for relevance."""
+    """One judge unit with its verdict. `sentences` are the indices (from 0) that share it; `number` only for relevance.
 
-    kind: Literal["support", "relevance", "need"]
+    A label that no rule knows is an error.
+    """
+
+    kind: UnitKind
     sentences: tuple[int, ...]
     number: int | None = None
     verdict: VerdictRow
+
+    @model_validator(mode="after")
+    def _known_label(self) -> Self:
+        label_value(self.kind, self.verdict.label)
+        return self
 
 
 class CriterionRow(Row):
@@ -147,17 +159,21 @@ class CriterionRow(Row):
     verdict: VerdictRow | None = None
 
 
+Exact = Annotated[str, Field(pattern=r"^[0-9]+(/0*[1-9][0-9]*)?$")]
+"""A fraction as text."""
+
+
 class ScoreRow(Row):
     """Citation score of one answer; exact fractions as text ("1/2"), None where nothing can be said."""
 
-    recall: str | None
-    precision: str | None
-    f1: str | None
-    f1_bounds: tuple[str, str] | None = None
-    recall_bounds: tuple[str, str] | None = None
-    precision_bounds: tuple[str, str] | None = None
-    sentence_scores: tuple[str | None, ...] = ()
-    citation_scores: tuple[tuple[str | None, ...], ...] = ()
+    recall: Exact | None
+    precision: Exact | None
+    f1: Exact | None
+    f1_bounds: tuple[Exact, Exact] | None = None
+    recall_bounds: tuple[Exact, Exact] | None = None
+    precision_bounds: tuple[Exact, Exact] | None = None
+    sentence_scores: tuple[Exact | None, ...] = ()
+    citation_scores: tuple[tuple[Exact | None, ...], ...] = ()
 
 
 class Record(Row):
@@ -172,7 +188,7 @@ class Record(Row):
     outcome: Outcome
     outcome_reason: str = ""
     flags: tuple[Flag, ...] = ()
-    dialect: str = "tags"
+    dialect: Annotated[str, AfterValidator(lambda name: dialect_named(name).name)] = "tags"
     answer: str | None = None
     finish_reason: str | None = None
     rounds: tuple[RoundRow, ...] = ()

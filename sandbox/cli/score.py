@@ -9,7 +9,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from secrets import token_hex
 from typing import Annotated, BinaryIO, get_args
@@ -24,7 +24,7 @@ from sandbox.assemble import judging_of, secrets_of
 from sandbox.endpoint.clients import Access, judge_client
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import StoredRun, open_run
-from sandbox.linting.recovered import Asked, Recording, ask_recovered
+from sandbox.linting.recovered import RECOVERED_TAPE, Asked, Recording, ask_recovered
 from sandbox.measuring.measures import checks_citations
 from sandbox.record import Record
 from sandbox.replaying.derived import rejudge, with_verdicts
@@ -39,8 +39,8 @@ from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
-RECOVERED_TAPE = "recovered-tape"
 PROFILES: tuple[Profile, ...] = get_args(Profile)
+STDIN = "-"
 
 
 @app.command(context_settings={"max_content_width": 110})
@@ -94,11 +94,15 @@ def score(
     line; prints per line {"id", "counted" or "dropped", "recall", "precision", "f1", "exact"}, rates from 0 to 1.
     """
     if verdicts is not None and run is None:
+        if recovered or judge or judge_base_url or judge_repeats or verdicts_from or out:
+            raise SetupError("with --verdicts no judge is asked: of the other options only --profile goes with it")
         for result in score_file(verdicts, profile_named(profile)):
             print(result.model_dump_json())
         return
     if run is None or verdicts is not None:
         raise SetupError("give either a run folder or --verdicts FILE")
+    if profile != PROFILES[0]:
+        raise SetupError("--profile goes with --verdicts")
     if judge is not None:
         flags: Overrides = {"judge.name": judge, "judge.base_url": judge_base_url, "judge.repeats": judge_repeats}
         folder = out or run.with_name(f"{run.name}-judged-{file_name(judge)}")
@@ -124,16 +128,21 @@ def profile_named(name: str) -> Profile:
 
 
 def score_file(name: str, profile: Profile) -> list[TmgResult | LongbenchResult]:
-    """The result of each line, blank lines passed over. Raises SetupError naming the first line that is wrong."""
+    """The result of each line, blank lines passed over.
+
+    Raises SetupError where there is none, and naming the first line that is wrong.
+    """
+    shown = "stdin" if name == STDIN else name
     try:
-        if name == "-":
-            return list(_score_lines(sys.stdin.buffer, profile))
-        with Path(name).open("rb") as file:
-            return list(_score_lines(file, profile))
+        with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as file:
+            results = list(_score_lines(file, profile))
     except OSError as error:
         raise SetupError(f"cannot read the verdicts in {name}: {error.strerror or error}") from error
     except RowError as error:
-        raise SetupError(f"{'stdin' if name == '-' else name}, {error}") from error
+        raise SetupError(f"{shown}, {error}") from error
+    if not results:
+        raise SetupError(f"{shown} holds no verdicts")
+    return results
 
 
 def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], folder: Path) -> Path:

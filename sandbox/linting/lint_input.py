@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from citations.markup import Dialect, dialect_named
+from citations.verdict_rows import by_number
 from sandbox.endpoint.lenient import mapping, parsed
 from sandbox.folder.stored_run import StoredRun
 from sandbox.record import Record
@@ -132,9 +133,10 @@ def _row(line: bytes, where: str, number: int, dialect: Dialect) -> GivenAnswer:
     if key is None:
         hint = "; for a run, give its folder" if "sample_id" in row else ""
         raise SetupError(f"{where}: the object has neither text nor raw{hint}")
-    identity = row.get("id")
+    if any(row.get(other, row[key]) != row[key] for other in TEXT_KEYS):
+        raise SetupError(f"{where}: text and raw are not the same; leave one out")
     return GivenAnswer(
-        id=identity if isinstance(identity, str | int) else number,
+        id=_identity(row, number, where),
         raw=_text(row, key, where),
         dialect=_dialect(_text(row, "dialect", where), where) or dialect,
         row=number,
@@ -142,6 +144,16 @@ def _row(line: bytes, where: str, number: int, dialect: Dialect) -> GivenAnswer:
         evidence=_by_number(row, "evidence", where),
         titles={n: title for n, title in (_by_number(row, "titles", where) or {}).items() if title},
     )
+
+
+def _identity(row: Mapping[str, object], number: int, where: str) -> str | int:
+    """The row's id, or its number where it names none."""
+    value = row.get("id")
+    if value is None:
+        return number
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise SetupError(f"{where}: id must be a string or a whole number, not {type(value).__name__}")
 
 
 def _text(row: Mapping[str, object], key: str, where: str) -> str | None:
@@ -164,11 +176,13 @@ def _by_number(row: Mapping[str, object], key: str, where: str) -> Mapping[int, 
         return None
     if not isinstance(value, dict):
         raise SetupError(f"{where}: {key} must be an object, number to text, not {type(value).__name__}")
+    try:
+        numbered = by_number(cast("dict[str, object]", value))
+    except ValueError as error:
+        raise SetupError(f"{where}: {key}: {error}") from error
     found: dict[int, str | None] = {}
-    for number, text in cast("dict[str, object]", value).items():
-        if not (number.isascii() and number.isdigit() and len(number) <= 18):
-            raise SetupError(f"{where}: {key} has a key {number[:40]!r}, which is no citation number")
+    for number, text in numbered.items():
         if text is not None and not isinstance(text, str):
             raise SetupError(f"{where}: {key} of {number} must be a string or null, not {type(text).__name__}")
-        found[int(number)] = text
+        found[number] = text
     return found

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from citations.findings import CODES, Severity
 from citations.lint import LintReport, lint
-from citations.losses import NOT_FORMAT, CodeCost, Labels, Losses, labels_of, losses
+from citations.losses import NOT_FORMAT, CodeCost, Labels, Losses, labels_of, losses, new_units
 from citations.markup import dialect_named
 from citations.model import Bounds, Verdict
 from citations.reading import MENDABLE
@@ -169,21 +169,20 @@ class FormatTally:
                 found = record_losses(record, report, asked)
             self._count(report, found)
         if not isinstance(counted, LeftOut):
-            self._sum(record.sample_id, counted.value, found, was_asked=asked is not None)
+            self._sum(record.sample_id, counted.value, found)
+        if report is not None and found is not None and found.recovered.low != found.recovered.high:
+            self._undecided += 1
+            # As in the official score, a verdict that was asked for and is missing makes the answer 0.
+            self._unknown |= bool(new_units(report, evidence_of(record), record_labels(record, report, asked)))
         return None if report is None else Examined(report, found)
 
-    def _sum(self, sample_id: str, strict: Fraction, found: Losses | None, *, was_asked: bool) -> None:
+    def _sum(self, sample_id: str, strict: Fraction, found: Losses | None) -> None:
         question = self._questions.setdefault(sample_id, _Question())
         question.n += 1
         if found is None:
             question.recovered += strict
             return
-        value = found.recovered.low
-        if value != found.recovered.high:
-            # As in the official score, a verdict that was asked for and is missing makes the answer 0.
-            value = Fraction(0)
-            self._undecided += 1
-            self._unknown = self._unknown or not was_asked
+        value = found.recovered.low if found.recovered.low == found.recovered.high else Fraction(0)
         question.recovered += value
         question.loss += value - strict
 

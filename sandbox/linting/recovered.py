@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from cassettes.context import taping
 from cassettes.naming import session_name
 from cassettes.tape import SessionTape, TapeSet
 from citations.losses import Labels, UnitKey, new_units
 from citations.markup import dialect_named, parse, untagged
-from citations.model import Unit
+from citations.model import Unit, UnitKind
+from citations.scoring import label_value
 from sandbox.endpoint.chat import ChatModel
 from sandbox.folder.store import disk_error
 from sandbox.judging.citation import CitationJudging, judge_units
@@ -29,17 +30,26 @@ from sandbox.tasks import all_of
 from tools.tool import SetupError
 
 RECOVERED = "recovered.jsonl"
+RECOVERED_TAPE = "recovered-tape"
 SESSIONS_AT_ONCE = 32
 
 
 class AskedUnit(Row):
-    """One unit with its verdict, told by what it is about: sentence text, and page or pages."""
+    """One unit with its verdict, told by what it is about: sentence text, and page or pages.
 
-    kind: Literal["support", "relevance", "need"]
+    A label that no rule knows is an error.
+    """
+
+    kind: UnitKind
     text: str
     number: int | None = None
     evidence_numbers: tuple[int, ...] = ()
     verdict: VerdictRow
+
+    @model_validator(mode="after")
+    def _known_label(self) -> Self:
+        label_value(self.kind, self.verdict.label)
+        return self
 
 
 class RecoveredRow(Row):

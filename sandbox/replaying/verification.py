@@ -19,8 +19,8 @@ from sandbox.endpoint.lenient import mapping, parsed
 from sandbox.folder.sample_file import read_samples
 from sandbox.folder.store import read_provenance, summary_of
 from sandbox.folder.stored_run import StoredRun, open_run
-from sandbox.record import Record, VerdictRow
 from sandbox.linting.recovered import RECOVERED_TAPE
+from sandbox.record import Record, VerdictRow
 from sandbox.replaying.differences import first_difference
 from sandbox.replaying.replay import asks_nobody
 from sandbox.rescore import rescored

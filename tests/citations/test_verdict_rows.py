@@ -112,8 +112,22 @@ def test_policy_can_leave_out_what_failed() -> None:
         (ROW % '{"relevance": ["yes"]}', "row 3: sentence 1 has 3 citations and 1 relevance verdicts"),
         (
             '{"id": 1, "evidence": {"資料1": "本文"}, "sentences": []}',
-            "row 3: evidence → 資料1: input should be a valid integer, unable to parse string as an integer",
+            "row 3: evidence: the key '資料1' is no citation number",
         ),
+        (
+            '{"id": 1, "evidence": {"1_0": "本文"}, "sentences": []}',
+            "row 3: evidence: the key '1_0' is no citation number",
+        ),
+        (
+            '{"id": 1, "evidence": {"１": "本文"}, "sentences": []}',
+            "row 3: evidence: the key '１' is no citation number",
+        ),
+        (
+            '{"id": 1, "evidence": {"1": "文", "01": null}, "sentences": []}',
+            "row 3: evidence: number 1 stands there twice",
+        ),
+        (ROW % '{"need": "relevant"}', "row 3: sentences → no. 1 → verdict → need: input should be 'yes' or 'no'"),
+        ('{"id": true, "evidence": {}, "sentences": []}', "row 3: id → str: input should be a valid string"),
     ],
 )
 def test_a_row_that_cannot_be_scored_says_why(line: str, message: str) -> None:

@@ -118,6 +118,16 @@ def test_a_verdict_file_in_another_encoding_is_named(tmp_path: Path, capsys: pyt
         ([], "give either a run folder or --verdicts FILE"),
         (["run", "--verdicts", "f"], "give either a run folder or --verdicts FILE"),
         (["--verdicts", "f", "--profile", "x"], "there is no profile 'x'; the profiles are: tmg, longbench-cite"),
+        (["--verdicts", "/dev/null"], "/dev/null holds no verdicts"),
+        (
+            ["--verdicts", "f", "--judge", "x"],
+            "with --verdicts no judge is asked: of the other options only --profile goes with it",
+        ),
+        (
+            ["--verdicts", "f", "--recovered"],
+            "with --verdicts no judge is asked: of the other options only --profile goes with it",
+        ),
+        (["run", "--profile", "longbench-cite"], "--profile goes with --verdicts"),
         (["--verdicts", "f"], "cannot read the verdicts in f: No such file or directory"),
     ],
 )

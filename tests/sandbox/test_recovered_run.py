@@ -12,10 +12,11 @@ from sandbox.cli.seam import call
 from sandbox.folder.provenance import provenance
 from sandbox.folder.store import RECORDS, RunFolder, read_records
 from sandbox.linting.lint_run import CodeLoss, FormatTally, lint_record
-from sandbox.linting.recovered import RECOVERED, recovered_labels
+from sandbox.linting.recovered import RECOVERED, RECOVERED_TAPE, recovered_labels
 from sandbox.measuring.outcome import citation_values
 from sandbox.measuring.statistics import Plan
 from sandbox.record import PageRow, PieceRow, Record, ScoreRow, UnitRow, VerdictRow, digest
+from sandbox.replaying.verification import verify
 from sandbox.rescore import rescored
 from sandbox.settings import as_toml, resolve
 
@@ -121,6 +122,53 @@ def test_a_damaged_line_of_verdicts_is_named(run: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err == (
         f"pincite: {run / RECOVERED} line 1 cannot be read: sample_id Field required; delete the file to ask again\n"
     )
+
+
+def test_a_label_that_no_rule_knows_is_named_wherever_it_stands(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(run, "--recovered")
+    for name in (RECOVERED, RECORDS):
+        path = run / name
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(whole.replace('"label":"full"', '"label":"十分"', 1), encoding="utf-8")
+        for command in ("lint", "score", "report"):
+            capsys.readouterr()
+            assert call(f"sandbox.cli.{command}", f"pincite {command}", [str(run)]) == 2
+            assert capsys.readouterr().err.startswith(
+                f"pincite: {path} line 1 cannot be read: units.0 Value error, '十分' is no support label"
+            )
+        path.write_text(whole, encoding="utf-8")
+
+
+def test_verify_looks_at_the_tape_of_recovered_verdicts_too(run: Path) -> None:
+    score(run, "--recovered")
+    (run / "samples.jsonl").touch()
+    before = verify(run)
+    (pack,) = (run / RECOVERED_TAPE / "blobs").glob("*.pack")
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 2] ^= 1
+    pack.write_bytes(data)
+    after = verify(run)
+    assert before.n_exchanges == after.n_exchanges == 2
+    (found,) = [problem for problem in after.problems if problem not in before.problems]
+    assert found.message.startswith("damaged_blob: ")
+
+
+def test_a_verdict_that_was_asked_for_and_never_came_does_not_hide_what_format_costs_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent = tuple(unit.model_copy(update={"verdict": VerdictRow(label=None, failure="api")}) for unit in CLEAN_UNITS)
+    run = folder_with(
+        tmp_path / "run",
+        record("清書", CLEAN, CLEAN_UNITS),
+        record("飾り", DECORATED),
+        record("無言", CLEAN, silent).model_copy(update={"outcome": "judge_error"}),
+    )
+    score(run, "--recovered")
+    out, err = capsys.readouterr()
+    figures = json.loads(out)["format"]
+    assert err == "pincite: asked the judge 2 new questions about 1 answers\n"
+    assert (figures["recovered_f1"], figures["format_loss"], figures["evidence_loss"]) == (2 / 3, 1 / 3, 1 - 2 / 3)
+    assert figures["recovered_undecided"] == 1
 
 
 def test_losses_count_the_answers_that_citation_f1_counts() -> None:
