@@ -30,7 +30,7 @@ POWER = 0.8
 KEPT_DRAWS = 4_000_000
 """At most so many places of one set of draws are kept (8 MB); larger ones are drawn anew for each figure."""
 SAME = 1e-12
-"""Means nearer to 0 than this are 0: what is left of them is rounding."""
+"""Means nearer to 0, or to each other, than this are the same: what is left between them is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,8 @@ def cluster_bootstrap(clusters: Sequence[Cluster], plan: Plan) -> Interval:
     """
     if not clusters:
         raise ValueError("no questions to draw from")
-    first = clusters[0]
-    if all(cluster.total * first.n == first.total * cluster.n for cluster in clusters):
-        mean = min(1.0, max(0.0, first.total / first.n))
+    if _all_equal(clusters):
+        mean = min(1.0, max(0.0, clusters[0].total / clusters[0].n))
         return wilson(mean * len(clusters), len(clusters), plan.level)
     means = sorted(_resampled_means(clusters, plan, plan.seed))
     cut = int((1 - plan.level) / 2 * len(means))
@@ -114,7 +113,7 @@ def stratified_bootstrap(strata: Sequence[Sequence[Cluster]], plan: Plan) -> Int
     """
     if not strata or not all(strata):
         raise ValueError("no questions to draw from")
-    if all(cluster.total * stratum[0].n == stratum[0].total * cluster.n for stratum in strata for cluster in stratum):
+    if all(map(_all_equal, strata)):
         mean = math.fsum(stratum[0].total / stratum[0].n for stratum in strata) / len(strata)
         size = sum(map(len, strata))
         return wilson(min(1.0, max(0.0, mean)) * size, size, plan.level)
@@ -292,6 +291,12 @@ def _edge(outside: Callable[[float], bool], inner: float, outer: float) -> float
         else:
             inner = middle
     return inner
+
+
+def _all_equal(clusters: Sequence[Cluster]) -> bool:
+    """Whether all clusters have the same mean, but for rounding."""
+    means = [cluster.total / cluster.n for cluster in clusters]
+    return max(means) - min(means) <= SAME
 
 
 def _mean_of(clusters: Sequence[Cluster]) -> float:

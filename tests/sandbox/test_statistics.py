@@ -24,6 +24,7 @@ from sandbox.measuring.statistics import (
     pass_power_k,
     questions_for_means,
     questions_for_rates,
+    stratified_bootstrap,
     tango,
     wilson,
 )
@@ -82,6 +83,10 @@ def test_a_question_with_fewer_counted_runs_weighs_less() -> None:
 def test_questions_that_all_agree_do_not_claim_certainty() -> None:
     assert cluster_bootstrap([Cluster(0.0, 1)] * 50, Plan()) == wilson(0, 50)
     assert cluster_bootstrap([Cluster(2.0, 2)], Plan()) == wilson(1, 1)
+    # 4/5 in one session and in three: 0.8 · 3 is not 2.4 in floating point.
+    unlike = [Cluster(0.8, 1), Cluster(2.4, 3)]
+    assert cluster_bootstrap(unlike, Plan()) == wilson(1.6, 2)
+    assert stratified_bootstrap([unlike, unlike], Plan()) == wilson(3.2, 4)
 
 
 def test_no_questions_is_no_figure() -> None:
