@@ -65,6 +65,19 @@ class Playing:
     reach: frozenset[Reach] = EVERYTHING
     recorded: Provenance | None = None
 
+    @property
+    def said(self) -> str:
+        """What is played of recorded runs, in words; nothing for an ordinary run."""
+        match self.modes.name:
+            case "fork":
+                return f"a fork after round {self.modes.fork_round}"
+            case "web_replay":
+                return "a run on the recorded web"
+            case "rejudge":
+                return "recorded answers before another judge"
+            case _:
+                return ""
+
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
@@ -131,6 +144,7 @@ async def run(
             nonce = playing.recorded.nonce if playing.recorded is not None else None
             hub = loaded.path if loaded.path.startswith(HF) else None
             fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce, hub)
+            fresh = fresh.model_copy(update={"played": playing.said})
             capsule = folder.begin(as_toml(settings), fresh, settings.repeats)
             folder.write_lines(SAMPLES, as_lines(loaded.samples))
             if loaded.left_out_lines:

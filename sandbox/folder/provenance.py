@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from sandbox.endpoint.chat import encode
 
@@ -52,6 +52,10 @@ class Provenance(BaseModel):
     nonce: str
     """Delimits tool results in what the model reads; made anew for each run, the same for all its sessions."""
     starts: tuple[Start, ...]
+    played: str = Field(default="", exclude_if=lambda played: not played)
+    """What is played of recorded runs, in words ("a fork after round 2"); nothing in an ordinary run. Two runs that
+    differ in it may be compared, but one run cannot be both.
+    """
 
     def continued(self, now: Provenance) -> Provenance:
         """This run with the starts of `now` added."""

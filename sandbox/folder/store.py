@@ -59,8 +59,9 @@ class RunFolder:
     def begin(self, settings_toml: str, provenance: Provenance, repeats: int | None = None) -> Provenance:
         """Start the run, or continue it: the provenance of the whole run so far, with this start added.
 
-        Raises SetupError where the folder holds a run that differs in what is compared, naming what differs, and where a
-        sample was played more than `repeats` times: figures of k sessions would be made of more than k.
+        Raises SetupError where the folder holds a run that differs in what is compared, naming what differs, or in what it
+        plays of recorded runs (half of a fork is no fork), and where a sample was played more than `repeats` times: figures
+        of k sessions would be made of more than k.
         """
         earlier = self.provenance()
         if earlier is not None:
@@ -69,6 +70,12 @@ class RunFolder:
                 raise SetupError(
                     f"{self.path} holds a run of another configuration: {'; '.join(differences[:4])}. "
                     "Use another --out, or the settings that it was started with."
+                )
+            if earlier.played != provenance.played:
+                before, now = (one.played or "an ordinary run" for one in (earlier, provenance))
+                raise SetupError(
+                    f"{self.path} holds {before}, and this start makes {now}: "
+                    "use another --out, or the same --fork or --web-from as before"
                 )
             provenance = earlier.continued(provenance)
         self._open_records()

@@ -248,6 +248,25 @@ def test_a_fork_keeps_the_recorded_rounds_and_goes_on_with_another_model(output:
     assert json.loads(output().out)["digest"] == summary["digest"]
 
 
+def test_half_of_a_fork_does_not_go_on_as_another_fork_or_as_an_ordinary_run(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "3", "--out", "run", "--quiet"]) == 0
+    ordinary = ["run", "sample", "--out", "part", "--quiet"]
+    assert run([*ordinary, "--limit", "1", "--fork", "run@2"]) == 0
+    before = Path("part/records.jsonl").read_bytes()
+    output()
+    for changed, now in (
+        (["--fork", "run@1"], "a fork after round 1"),
+        (["--web-from", "run"], "a run on the recorded web"),
+        ([], "an ordinary run"),
+    ):
+        assert run([*ordinary, "--limit", "3", *changed]) == 2
+        assert f"part holds a fork after round 2, and this start makes {now}: use another --out" in output().err
+    assert Path("part/records.jsonl").read_bytes() == before
+    assert run([*ordinary, "--limit", "3", "--fork", "run@2"]) == 0
+    assert Path("part/records.jsonl").read_bytes().startswith(before)
+    assert run(["replay", "part", "--quiet"]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
