@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox.endpoint.lenient import items, mapping
 from sandbox.loading.cells import Cells, check_unique, is_blank, shown_value
 from sandbox.loading.columns import UNIQUE_OR_NUMBERED, Known, OneColumn, SomeColumns, read_map, settled, unread
-from sandbox.loading.rows import read_table
+from sandbox.loading.rows import Table, read_table
 
 Target = Literal["id", "turns", "category", "technique", "original", "original_id"]
 
@@ -97,12 +97,19 @@ def load_attacks(path: Path, fields: AttackFields | None = None) -> Attacks:
     used = settled(table, KNOWN, fields or AttackFields())
     attacks = tuple(_Reader(Cells(path, row), used).attack() for row in table.rows)
     check_unique(table, [attack.id for attack in attacks], UNIQUE_OR_NUMBERED)
-    return Attacks(path, table.sha256, attacks, unread(table, used))
+    return Attacks(path, table.sha256, attacks, (*unread(table, used), *_unread_keys(table, used["turns"])))
 
 
 def read_attack_fields(path: Path) -> AttackFields:
     """The map of a TOML file such as `turns = ["turn1", "turn2"]`. Raises SetupError in one line."""
     return read_map(path, AttackFields)
+
+
+def _unread_keys(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
+    """The keys of messages, as `turns.KEY`, that nothing reads: what stands there is not sent."""
+    turns = (item for row in table.rows for column in columns for item in Cells(table.path, row).items(column))
+    seen = dict.fromkeys(key for turn in turns for key in mapping(turn))
+    return tuple(f"{', '.join(columns)}.{key}" for key in seen if key not in (*_ROLE_KEYS, *_TEXT_KEYS))
 
 
 class _Reader:

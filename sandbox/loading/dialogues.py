@@ -9,6 +9,7 @@ content, or one object with a list of roles and a list of contents (as column st
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,8 @@ def _check_axes(path: Path, dialogues: Sequence[Dialogue]) -> None:
     """Refuse two spellings of one axis: each would weigh as much as a whole axis in their mean."""
     spelled: dict[str, str] = {}
     for dialogue in dialogues:
-        first = spelled.setdefault(" ".join(dialogue.axis.split()).casefold(), dialogue.axis)
+        letters = unicodedata.normalize("NFKC", dialogue.axis).casefold()
+        first = spelled.setdefault("".join(char for char in letters if char.isalnum()) or letters, dialogue.axis)
         if first != dialogue.axis:
             raise SetupError(
                 f"{path}: {shown_value(first)} and {shown_value(dialogue.axis)} (question {shown_value(dialogue.id)}) are "

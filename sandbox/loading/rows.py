@@ -18,6 +18,17 @@ from tools.tool import SetupError
 
 MAX_KEYS_SHOWN = 20
 
+READ = "JSON Lines, JSON and Parquet are read"
+NOT_JSON: Mapping[bytes, str] = {
+    b"\xff\xfe": "is UTF-16: convert it, e.g. iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "is UTF-16: convert it, e.g. iconv -f UTF-16 -t UTF-8",
+    b"\x1f\x8b": "is compressed: unpack it first, e.g. gzip -d",
+    b"\x28\xb5\x2f\xfd": "is compressed: unpack it first, e.g. zstd -d",
+    b"PK\x03\x04": f"is a spreadsheet or a ZIP archive: {READ}; save its rows as one of them",
+    b"\xd0\xcf\x11\xe0": f"is a spreadsheet: {READ}; save its rows as one of them",
+}
+"""What files of other kinds begin with, and what to do about them."""
+
 PARQUET_EXTRA = (
     "reading Parquet needs pyarrow: pip install 'pincite[parquet]' (in a checkout: uv run --extra parquet …), "
     "or convert the file to JSON Lines"
@@ -76,15 +87,18 @@ def is_null(value: object) -> bool:
 
 
 def _json_rows(path: Path, body: bytes) -> tuple[Row, ...]:
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SetupError(f"{path} is UTF-16: convert it, e.g. iconv -f UTF-16 -t UTF-8")
-    if body.startswith(b"\x1f\x8b"):
-        raise SetupError(f"{path} is compressed: unpack it first, e.g. gzip -d")
+    for magic, what in NOT_JSON.items():
+        if body.startswith(magic):
+            raise SetupError(f"{path} {what}")
     # By "\n" alone: U+2028 and U+0085 stand inside JSON strings, where splitlines() would break them.
     lines = body.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     if not numbered:
         return ()
+    if not numbered[0][1].lstrip().startswith((b"{", b"[")):
+        suffix = path.suffix.lower()
+        kind = f"is {suffix[1:].upper()}" if suffix in (".csv", ".tsv") else "begins with neither { nor ["
+        raise SetupError(f"{path} {kind}: {READ}; save its rows as one of them")
     if _is_json_lines(path, numbered):
         return tuple(
             Row(row, _json_object(path, f"row {row} (line {number})", line), number)
@@ -111,18 +125,31 @@ def _json_object(path: Path, place: str, text: bytes) -> Mapping[str, object]:
 def _parsed(path: Path, place: str, text: bytes) -> object:
     where = f"{path}, {place}" if place else f"{path}"
     try:
-        value: object = json.loads(text.decode("utf-8"))
+        value: object = json.loads(text.decode("utf-8"), object_pairs_hook=_each_once)
+    except _TwiceError as error:
+        raise SetupError(f"{where}: the key {shown([str(error)])} stands twice in one object; keep one") from error
     except UnicodeDecodeError as error:
         at = text[: error.start].count(b"\n") + 1
         where = where if place else f"{path}, line {at}"
         raise SetupError(f"{where}: not UTF-8; convert the file, e.g. iconv -f CP932 -t UTF-8") from error
     except json.JSONDecodeError as error:
         at_line = "" if place else f"line {error.lineno} "
-        hint = "; JSON Lines, JSON and Parquet are read" if error.pos == 0 else ""
-        raise SetupError(f"{where}: broken JSON at {at_line}column {error.colno} ({error.msg}){hint}") from error
+        raise SetupError(f"{where}: broken JSON at {at_line}column {error.colno} ({error.msg})") from error
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{where}: JSON that cannot be read ({type(error).__name__}: too long or too deep)") from error
     return value
+
+
+class _TwiceError(Exception):
+    """A key stands twice in one object: one of its values would be dropped without a word."""
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _TwiceError(next(key for key in keys if keys.count(key) > 1))
+    return found
 
 
 def _listed(path: Path, value: object) -> list[object]:

@@ -195,6 +195,12 @@ def test_one_axis_in_two_spellings_is_refused_for_it_would_weigh_twice_in_the_me
     )
 
 
+@pytest.mark.parametrize("other", ["INFERENCE-MEMORY", "Inference Memory", "ＩＮＦＥＲＥＮＣＥ＿ＭＥＭＯＲＹ"])
+def test_width_and_joints_make_no_second_axis(tmp_path: Path, other: str) -> None:
+    message = refusal(tmp_path, row(QUESTION_ID="一", AXIS="INFERENCE_MEMORY"), row(QUESTION_ID="二", AXIS=other))
+    assert f"'INFERENCE_MEMORY' and {other!r} (question '二') are one axis in two spellings" in message
+
+
 def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
     message = f"row 2: the id '問１' is already that of row 1; make ids unique; {KEYS}"
     assert refusal(tmp_path, row(), row()) == message
