@@ -11,7 +11,8 @@ A prompt file is UTF-8 text. `{evidence}`, `{question}`, `{sentence}`, `{answer}
     EVIDENCE>>>
 
 and put the evidence before whatever differs between two calls that share it, so that a server's prefix cache reads a
-page once: `support` and `relevance` are the same text down to the end of the question.
+page once: `support` and `relevance` are the same text down to the end of the question. Wordings that are not ours may
+keep values between tags (the published one of MultiChallenge: `<MODEL_RESPONSE>`): no value can write these either.
 
 Lines like `#label full = Fully supported` at the head of a file are not sent. They say which word the prompt asks for
 in place of our label, for wordings that are not ours.
@@ -21,7 +22,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -53,6 +55,8 @@ _NAME = "(?:" + "|".join(either_width(name) for name in BLOCKS) + ")"
 _OPENING = re.compile(rf"[<＜]{{3}}(?=[ \t\u3000]{{0,8}}{_NAME})", re.IGNORECASE)
 _THREE_SIGNS = re.compile("[>＞]{3}")
 _CLOSING = re.compile(rf"({_NAME}[ \t\u3000]{{0,8}})[>＞]{{3}}", re.IGNORECASE)
+_OWN_TAG = re.compile(r"</?([A-Za-z][\w.:-]*)(?:[ \t][^<>{}\n]*)?>")
+_ANY_TAG = re.compile(r"[<＜﹤]\s{0,8}[/／]?\s{0,8}([\w.:：-]{1,100}+)[^<＜﹤>＞﹥]{0,200}[>＞﹥]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +88,43 @@ class Prompt:
         """
         n_forged = 0
         safe: dict[str, str] = {}
+        tags = frozenset(map(_folded, _OWN_TAG.findall(self.text)))
         for name, value in values.items():
-            safe[name], n = harmless(value)
+            safe[name], n = harmless(value, tags)
             n_forged += n
         return Filled(_PLACE.sub(lambda place: safe[place[1]], self.text), n_forged)
 
 
-def harmless(value: str) -> tuple[str, int]:
+def harmless(value: str, tags: Collection[str] = ()) -> tuple[str, int]:
     """The value with nothing in it that could end its block or the judge's turn, and how many such things there were.
 
     Tags, special tokens and invisible characters go as in tool results (`tools.shield`): servers read special tokens
-    inside a message too. The marks of a block delimiter, in either width, are set apart by spaces.
+    inside a message too. The marks of a block delimiter, in either width, are set apart by spaces. `tags`: names, folded,
+    of the tags that the prompt itself is built with; they go like the others.
     """
     clean = shield.neutralise(value)
     text, n_opening = _OPENING.subn("< < <", clean.text)
     # The pattern begins with a name, which is slow to look for; three signs in a row are rare and quick to find.
     text, n_closing = _CLOSING.subn(r"\1> > >", text) if _THREE_SIGNS.search(text) else (text, 0)
-    return text, clean.n + n_opening + n_closing
+    text, n_tags = _without_tags(text, tags) if tags else (text, 0)
+    return text, clean.n + n_opening + n_closing + n_tags
+
+
+def _without_tags(text: str, tags: Collection[str]) -> tuple[str, int]:
+    n = 0
+
+    def replaced(match: re.Match[str]) -> str:
+        nonlocal n
+        if _folded(match[1]) not in tags:
+            return match[0]
+        n += 1
+        return f"‹{match[0][1:-1].strip()}›"
+
+    return _ANY_TAG.sub(replaced, text), n
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def load_prompt(name: str, language: Language, folder: Path | None = None) -> Prompt:
