@@ -107,9 +107,10 @@ def import_(
 ) -> None:
     """Keep the labels in RUN/human_labels.jsonl and say how far people agree with the judge, by kind of judgement.
 
-    Labels of another rater stay beside them; a sheet may have a column for each (label_1, label:NAME). With several,
-    the majority is held against the judge, and the raters against each other; where labels decide whether an answer
-    passes, once more on that alone. An unknown label is refused with its row. Scores, records and summary are not touched.
+    Labels of other raters, and of other sheets, stay beside them; a sheet replaces what its raters said of its rows. It
+    may have a column for each person (label_1, label:NAME). With several, the majority is held against the judge, and the
+    raters against each other; where labels decide whether an answer passes, once more on that alone. An unknown label is
+    refused with its row. Scores, records and summary are not touched.
     """
     opened = open_run(run)
     labels = read_sheet(sheet)
@@ -117,7 +118,7 @@ def import_(
     places = frozenset(place_of(key) for key in (*(row.key for row in labels), *(label.key for label in old)))
     known = _known(opened, places)
     new = check_labels(labels, known, sheet, rater or sheet.stem)
-    kept = merged(old, new)
+    kept = merged(old, new, {row.key for row in labels})
     kinds = human_agreement(kept, known, population(opened.records()))
     with RunFolder(run) as folder:
         folder.write(HUMAN_LABELS, as_lines(kept))

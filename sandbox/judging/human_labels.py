@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -182,10 +182,14 @@ def read_human_labels(folder: Path) -> list[HumanLabel]:
     return [_kept_label(line, f"{path} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def merged(old: Iterable[HumanLabel], new: Sequence[HumanLabel]) -> list[HumanLabel]:
-    """The old labels with those of the new ones' rater replaced, by rater and key."""
+def merged(old: Iterable[HumanLabel], new: Sequence[HumanLabel], keys: Collection[str]) -> list[HumanLabel]:
+    """The old labels and the new ones, by rater and key. `keys`: all rows of the new sheet.
+
+    What a rater of the sheet said before of one of its rows goes, also where the sheet now leaves it empty; what they
+    said of other judgements stays: people are given several sheets.
+    """
     raters = {label.rater for label in new}
-    kept = [label for label in old if label.rater not in raters]
+    kept = [label for label in old if label.rater not in raters or label.key not in keys]
     return sorted([*kept, *new], key=lambda label: (label.rater, label.key))
 
 

@@ -332,6 +332,22 @@ def test_raters_stay_side_by_side_and_the_majority_meets_the_judge(
     assert len(read_human_labels(stored_run)) == 6
 
 
+def test_a_second_sheet_of_one_person_leaves_the_labels_of_the_first(
+    stored_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("support", "relevance"):
+        path = tmp_path / f"{kind}.csv"
+        assert sheet("export", stored_run, "--out", path, "--kind", kind) == 0
+        fill(path, lambda _, kind=kind: "full" if kind == "support" else "yes")  # type: ignore[misc]
+        assert sheet("import", stored_run, path, "--rater", "佐藤") == 0
+    assert [label.kind for label in read_human_labels(stored_run)] == ["relevance", "relevance", "support", "support"]
+    # What the sheet itself no longer says is gone.
+    left = iter(["yes", ""])
+    fill(tmp_path / "relevance.csv", lambda _: next(left))
+    assert sheet("import", stored_run, tmp_path / "relevance.csv", "--rater", "佐藤") == 0
+    assert [label.kind for label in read_human_labels(stored_run)] == ["relevance", "support", "support"]
+
+
 def test_two_people_who_differ_are_a_tie_and_left_out(
     stored_run: Path, exported: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
