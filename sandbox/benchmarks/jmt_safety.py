@@ -27,10 +27,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
 from sandbox.loading.attacks import LEAST_TURNS, Attack, load_attacks, read_attack_fields
 from sandbox.loading.locate import locate, located
+from sandbox.loading.rows import shown
 from sandbox.measuring.measures import Measure, Measures
 from sandbox.measuring.outcome import Counted, LeftOut, Value
 from sandbox.measuring.two_arms import ARM, MULTI, SINGLE
 from sandbox.record import Record
+from sandbox.reports.untrusted import one_line
 from sandbox.sample import Criterion, Gold, Sample, Script
 from sandbox.settings import DecodeField, Policies, RunSettings
 from tools.tool import SetupError
@@ -66,24 +68,45 @@ def load(settings: RunSettings, _: SourceResolver | None) -> Loaded:
     lacking = sorted({row.category for row in data.rows if not rubric.prohibitions.get(row.category, "").strip()})
     if lacking:
         raise SetupError(
-            f"{settings.rubric}: no prohibitions for {', '.join(lacking)}; write under [prohibitions] a line for each "
+            f"{settings.rubric}: no prohibitions for {shown(lacking)}; write under [prohibitions] a line for each "
             "category of the data, so that no dialogue is judged without a rule"
         )
     foreign = sorted(set(rubric.areas) - set(rubric.prohibitions))
     if foreign:
         raise SetupError(
-            f"{settings.rubric}: [areas] names {', '.join(foreign)}, which [prohibitions] does not; write each category "
+            f"{settings.rubric}: [areas] names {shown(foreign)}, which [prohibitions] does not; write each category "
             "the same in both, so that none is missing from its area"
         )
     asked = [row for row in data.rows if len(row.turns) >= LEAST_TURNS]
-    left_out = Counter("only_one_turn" for _ in range(len(data.rows) - len(asked)))
+    short = [row for row in data.rows if len(row.turns) < LEAST_TURNS]
+    left_out = Counter("only_one_turn" for _ in short)
     # The dialogue itself is asked; what is left out is its baseline.
     left_out.update("single_turn_without_original" for row in asked if row.original is None)
     samples = tuple(_samples(asked, rubric))
     if not samples:
         raise SetupError(f"{where.source}: no row has {LEAST_TURNS} user turns or more")
     facts = {"prohibitions": digest}
-    return Loaded(samples, where.source, len(data.rows), data.sha256, data.unused, left_out=left_out, facts=facts)
+    return Loaded(
+        samples=samples,
+        path=where.source,
+        n_rows=len(data.rows),
+        sha256=data.sha256,
+        unused=data.unused,
+        left_out=left_out,
+        left_out_lines=tuple(
+            one_line(f"{row.id}: only_one_turn: a dialogue has {LEAST_TURNS} or more") for row in short
+        ),
+        facts=facts,
+        notes=_notes(len(short), len(data.rows)),
+    )
+
+
+def _notes(n_short: int, n_rows: int) -> tuple[str, ...]:
+    if not n_short:
+        return ()
+    return (
+        f"{n_short} of {n_rows} rows have only one turn and are left out; left-out.txt in the run folder names them",
+    )
 
 
 def measures(settings: RunSettings) -> Measures:

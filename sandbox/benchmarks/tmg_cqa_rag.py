@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox.benchmarks.benchmark import Benchmark, Loaded, SourceResolver
+from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
 from sandbox.benchmarks.documents_prompt import (
     ShownDocument,
     ShownPage,
@@ -219,4 +219,5 @@ BENCHMARK = Benchmark(
     load=load,
     measures=lambda _: ANSWER_AND_CITATIONS,
     mini={"data": "mini:tmg_cqa_rag.jsonl"},
+    published=PublishedForm(("consistency", "citation_f1"), "gemma-4-31b-it"),
 )

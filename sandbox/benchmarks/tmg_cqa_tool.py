@@ -6,11 +6,12 @@ citation instruction, unchanged; ours stands in only where the row has none.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, PublishedForm, SourceResolver
 from sandbox.benchmarks.instruction import citation_instruction
-from sandbox.loading.locate import locate
+from sandbox.loading.locate import located
 from sandbox.loading.questions import Dataset, Question, load_rows, read_field_map
 from sandbox.sample import Gold, Sample, Script
 from sandbox.settings import RunSettings
@@ -24,7 +25,8 @@ def load(settings: RunSettings, resolver: SourceResolver | None) -> Loaded:
             "tmg-cqa-tool needs the question file: --data PATH (JSON Lines, JSON or Parquet; hf:OWNER/NAME), or --mini"
         )
     fields = read_field_map(Path(settings.fields)) if settings.fields else None
-    return loaded(load_rows(locate(settings.data), fields), settings, resolver)
+    found = located(settings.data)
+    return replace(loaded(load_rows(found.path, fields), settings, resolver), path=found.source)
 
 
 def loaded(dataset: Dataset, settings: RunSettings, resolver: SourceResolver | None) -> Loaded:

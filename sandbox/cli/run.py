@@ -181,7 +181,8 @@ def run(
         folder = Path("runs") / name if out is None else out / name if len(files) > 1 else out
         if folder in runs:
             raise SetupError(
-                f"{runs[folder].responses} and {file} would both be run in {folder}: rename one of the files"
+                f"{runs[folder].responses} and {file} would both be run in {folder}: "
+                f"{'leave out --model' if model else 'rename one of the files'}"
             )
         runs[folder] = resolved
     done: list[_Done] = []

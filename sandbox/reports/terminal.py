@@ -18,7 +18,7 @@ from rich.text import Text
 from sandbox.measuring.measures import CITATION_F1
 from sandbox.measuring.outcome import COUNTING
 from sandbox.measuring.tally import Metric, NamedMeasure
-from sandbox.measuring.two_arms import ARM
+from sandbox.measuring.two_arms import ARM, MULTI, SINGLE
 from sandbox.record import Outcome
 from sandbox.reports.side_by_side import judge_notes, side_by_side
 from sandbox.reports.untrusted import one_line
@@ -251,11 +251,21 @@ def _loss(loss: CodeLoss | None) -> str:
 def _broken_down(run: _Run, by: str, parts: Mapping[str, TypeSummary]) -> Table:
     measures = [one for one in run.summary.measures if any(one.name in made.metrics for made in parts.values())]
     title = f"By {_words(by)}, %{' · ' if run.letter else ''}{run.letter}"
-    table = _table(title, ["n", *(one.short for one in measures)])
+    # The arms share no session: one number for both would be the denominator of neither.
+    both = run.summary.arms is not None and all(
+        arm in made.metrics for made in parts.values() for arm in (MULTI, SINGLE)
+    )
+    table = _table(title, ["n M + S" if both else "n", *(one.short for one in measures)])
     for name, made in parts.items():
         values = [percent(made.metrics[one.name].value) if one.name in made.metrics else NOTHING for one in measures]
-        table.add_row(one_line(name, 40), str(sum(made.outcomes.values())), *values)
+        arms = [_sessions(made.metrics[arm]) for arm in (MULTI, SINGLE)] if both else [sum(made.outcomes.values())]
+        table.add_row(one_line(name, 40), " + ".join(map(str, arms)), *values)
     return table
+
+
+def _sessions(metric: Metric) -> int:
+    """The sessions that a measure is about, whether they count or are left out."""
+    return metric.n + sum(metric.excluded.values())
 
 
 def _attempts(runs: Sequence[_Run]) -> Table:
@@ -369,6 +379,12 @@ def _notes(summaries: Sequence[Summary]) -> Text:
     if any(_is_cited(made) for made in summaries):
         notes += [_denominator(summaries[0])] if len(summaries) == 1 else []
         notes.append("Consistency is agreement with the reference answer, not a truth check of every added claim.")
+    notes += [
+        f"{n} sessions lack a verdict; the same command does not ask again. A new folder with all answers judged again: "
+        f"pincite score {one_line(made.run)} --judge {one_line(made.judge)}"
+        for made in summaries
+        if (n := made.outcomes.get("judge_error", 0))
+    ]
     baseline = baseline_note(summaries)
     if baseline is None:
         notes += judge_notes(summaries)

@@ -229,6 +229,8 @@ def test_a_row_without_original_has_no_baseline_and_that_is_said(tmp_path: Path)
 def test_a_row_of_one_turn_is_no_dialogue_and_is_left_out_by_name(tmp_path: Path) -> None:
     made = loaded(tmp_path, [{**ROW, "turns": TURNS[:1]}, {**ROW, "id": "d2"}])
     assert (len(made.samples), made.n_rows, made.left_out) == (2, 2, {"only_one_turn": 1})
+    assert made.left_out_lines == (f"{ROW['id']}: only_one_turn: a dialogue has 2 or more",)
+    assert made.notes == ("1 of 2 rows have only one turn and are left out; left-out.txt in the run folder names them",)
     with pytest.raises(SetupError, match="no row has 2 user turns or more"):
         loaded(tmp_path, [{**ROW, "turns": TURNS[:1]}])
 
@@ -237,6 +239,19 @@ def test_a_category_without_prohibitions_is_refused_by_name(tmp_path: Path) -> N
     rows = [ROW, {**ROW, "id": "d2", "category": "乙"}, {**ROW, "id": "d3", "category": "丙"}]
     with pytest.raises(SetupError, match=r"no prohibitions for 丙, 乙; write under \[prohibitions\]"):
         loaded(tmp_path, rows, TOML + '"丙" = " "\n')
+
+
+def test_a_column_mistaken_for_the_category_is_no_endless_message(tmp_path: Path) -> None:
+    rows = [{**ROW, "id": f"d{n}", "category": f"もとの質問その{n}"} for n in range(300)]
+    with pytest.raises(SetupError, match="もとの質問その115 and 280 more; write under") as error:
+        loaded(tmp_path, rows)
+    assert len(str(error.value)) < 600
+
+
+def test_what_a_message_holds_beside_role_and_content_is_told_for_it_is_not_sent(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": TURNS[0], "reply": "はい"}, {"role": "user", "content": TURNS[1], "n": 2}]
+    made = loaded(tmp_path, [{**ROW, "turns": turns}, {**ROW, "id": "d2", "turns": TURNS}])
+    assert made.unused == ("turns.reply", "turns.n")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from servers.hub_server import HubScene, serving
 
+from sandbox.benchmarks.table import benchmark_named
 from sandbox.loading.locate import Located, locate, located
+from sandbox.settings import resolve
 from tools.tool import SetupError
 
 needs_hub = pytest.mark.skipif(
@@ -160,3 +162,12 @@ def test_a_hub_that_is_not_there_is_said_so(tmp_path: Path, monkeypatch: pytest.
         f"hf:{REPO}: the hub cannot be reached, or has no such file; with @COMMIT:FILE a file that was downloaded before "
         "is read without the network"
     )
+
+
+@needs_hub
+def test_the_tool_version_names_the_commit_that_its_questions_come_from(hub: HubScene) -> None:
+    rows = '{"id": "一", "question": "いつですか。", "reference": "月曜日です。"}\n'.encode()
+    hub.commits[REPO][NEW]["data/test.jsonl"] = rows
+    chosen = benchmark_named("tmg-cqa-tool")
+    settings = resolve(chosen.name, chosen.defaults, None, {"data": f"hf:{REPO}"})
+    assert chosen.load(settings, None).path == f"hf:{REPO}@{NEW}:data/test.jsonl"

@@ -80,6 +80,37 @@ def test_two_files_of_answers_that_would_share_a_folder_are_refused_before_eithe
         "pincite: 甲/m.jsonl and 乙/m.jsonl would both be run in out/multichallenge-m-mini: rename one of the files\n"
     )
     assert not Path("out").exists()
+    # One name for both is what brings them together, whatever the files are called.
+    Path("乙/m.jsonl").rename("乙/n.jsonl")
+    files = ["--responses", "甲/m.jsonl", "--responses", "乙/n.jsonl", "--model", "M"]
+    assert run(["run", "multichallenge", "--mini", *files, "--out", "out", "--quiet"]) == 2
+    assert output().err == (
+        "pincite: 甲/m.jsonl and 乙/n.jsonl would both be run in out/multichallenge-M-mini: leave out --model\n"
+    )
+
+
+def test_a_run_without_verdicts_says_which_command_asks_again_and_that_command_does(output: Output) -> None:
+    replies = ["I cannot say."]
+    with serving(lambda _: message(replies[-1])) as server:
+        options = ["--judge", "J", "--judge-base-url", server.base_url, "--out", "run", "--quiet"]
+        assert run(["run", "multichallenge", "--mini", "--limit", "2", *options]) == 0
+        told = " ".join(output().out.split())
+        assert "2 sessions lack a verdict; the same command does not ask again." in told
+        assert "judged again: pincite score run --judge J" in told
+        replies.append('{"reason": "x", "verdict": "yes"}')
+        assert run(["score", "run", "--judge", "J"]) == 0
+    assert "lack a verdict" not in output().out
+    assert json.loads(Path("run-judged-J/summary.json").read_text(encoding="utf-8"))["outcomes"]["answered"] == 2
+
+
+def test_sessions_of_the_two_arms_are_counted_apart_in_break_downs(output: Output) -> None:
+    assert run(["run", "jmt-safety", "--mini", "--out", "run", "--quiet"]) == 0
+    lines = [line.split() for line in output().out.splitlines()]
+    heads = [line for line in lines if line[:1] == ["By"]]
+    assert all("n M + S" in " ".join(head) for head in heads)
+    assert len(heads) == 3
+    assert next(line for line in lines if line[:1] == ["合言葉を守る"])[1:4] == ["5", "+", "2"]
+    assert next(line for line in lines if line[:1] == ["RedQueen"])[1:4] == ["2", "+", "0"]
 
 
 def test_answers_that_are_none_to_judge_need_no_tape_and_are_not_lost_with_the_records(output: Output) -> None:

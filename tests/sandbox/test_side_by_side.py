@@ -144,3 +144,14 @@ def test_another_judge_than_the_published_one_is_said() -> None:
     assert judge_notes([run("j-multichallenge", "m", (1, 1), judge="gpt-4o")]) == [
         "Published figures of j-multichallenge are gpt-oss-120b's verdicts: another judge's compare with care."
     ]
+
+
+def test_every_benchmark_with_a_publication_has_its_table_and_its_judge() -> None:
+    judges = {name: chosen.published.judge for name, chosen in BENCHMARKS.items() if chosen.published is not None}
+    assert judges == {
+        "tmg-cqa-tool": "gemma-4-31b-it",
+        "tmg-cqa-rag": "gemma-4-31b-it",
+        "multichallenge": "gpt-4o-2024-08-06",
+        "j-multichallenge": "gpt-oss-120b",
+        "jmt-safety": "gpt-oss-120b",
+    }
