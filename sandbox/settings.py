@@ -192,9 +192,12 @@ class RunSettings(Settings):
 
     @model_validator(mode="after")
     def _no_key_in_a_url(self) -> Self:
-        for url in (self.model.base_url, self.judge.base_url):
-            if url and "@" in url.split("://", 1)[-1].split("/", 1)[0]:
-                raise ValueError("a base URL must not hold a name or key: put it into the variable of api_key_env")
+        for url in (self.model.base_url, self.judge.base_url, self.search.brave_base_url):
+            if url and ("@" in url.split("://", 1)[-1].split("/", 1)[0] or "?" in url):
+                # What it holds would be written to run.toml and every tape, where nobody knows it for a key.
+                raise ValueError(
+                    "a base URL must not hold a name, a key or a query (?…): a key belongs into the variable of api_key_env"
+                )
         return self
 
     @model_validator(mode="after")
@@ -232,7 +235,8 @@ def resolve(
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise SetupError(f"setting {where}: {first['msg']}" if where else str(first["msg"])) from error
+        said = str(first["msg"]).removeprefix("Value error, ")
+        raise SetupError(f"setting {where}: {said}" if where else said) from error
 
 
 def _send(tree: dict[str, object], name: str) -> None:
