@@ -130,7 +130,9 @@ def windows(text: str, found: Sequence[Match], page_starts: Sequence[int] = ()) 
             merged.append(Window(start, end, spelled))
         elif match.end <= last.end or (max(end, last.end) - last.start <= LONGEST and last.start >= low):
             both = (*last.matched_as, *(label for label in spelled if label not in last.matched_as))
-            merged[-1] = Window(last.start, max(end, last.end), both)
+            # A match that is shown already must not stretch a full window: the next one would be inside again.
+            grown = max(end, last.end)
+            merged[-1] = Window(last.start, grown if grown - last.start <= LONGEST else last.end, both)
         else:
             merged.append(Window(min(last.end, match.start), end, spelled))
     return [trimmed(text, window) for window in merged]
@@ -223,9 +225,14 @@ def nearest_line(text: str, folded: Folded, keyword: str) -> str | None:
     where: dict[int, int] = {}
     for pair in pairs:
         lines: set[int] = set()
+        line_end = -1
         for at in _places(folded.text, pair):
             origin = folded.span(at, at + 1)[0]
+            if origin < line_end:
+                continue  # in the line before: looking for its ends again and again takes minutes on a page of one line
             line = text.rfind("\n", 0, origin) + 1
+            line_end = text.find("\n", origin)
+            line_end = len(text) if line_end < 0 else line_end
             lines.add(line)
             where.setdefault(line, origin)
             if len(lines) >= 500:  # a pair that stands everywhere says little

@@ -248,8 +248,14 @@ def test_wrong_arguments_are_refused(broken: dict[str, object]) -> None:
         FindArguments.model_validate({"url_or_number": 3, **broken})
 
 
+# Repeated, because windows can grow beyond their bound only where matches are dense.
+LONG = st.builds(
+    str.__mul__, st.text(st.sampled_from("子育て支援。！\n　ｶﾞ令和6年2024,０あいう"), max_size=400), st.integers(1, 40)
+)
+
+
 @given(
-    st.text(st.sampled_from("子育て支援。！\n　ｶﾞ令和6年2024,０あいう"), max_size=400),
+    LONG,
     st.lists(st.text(st.sampled_from("子育て令和6年2024ガ"), min_size=1, max_size=4), min_size=1, max_size=3),
     st.sampled_from(["any", "window", "page"]),
 )
@@ -259,6 +265,14 @@ def test_windows_are_in_order_apart_and_bounded(text: str, keywords: list[str], 
         assert spans == sorted(spans)
         assert all(before[1] <= after[0] for before, after in pairwise(spans))
         assert all(0 <= start < end <= len(text) and end - start <= LONGEST + 4 * REACH for start, end in spans)
+
+
+def test_a_word_of_every_line_does_not_show_the_whole_page() -> None:
+    text = "2024年の統計。\n" * 1_000
+    for keyword in ("統計", "令和6年"):
+        (hits,) = find_in(text, [keyword]).keywords
+        assert [(window.start, window.end) for window in hits.shown[:3]] == [(0, 479), (480, 959), (960, 1439)]
+        assert (hits.n, hits.next) == (21, 5)
 
 
 def test_all_hits_come_out_once_along_the_cursor() -> None:
