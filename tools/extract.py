@@ -22,6 +22,9 @@ from tools.tool import ToolFailure
 TEXT_RULES = "r1"
 """Revision of the rules for plain text and for decoding: a change that changes any text raises it."""
 
+MAX_TITLE_CHARS = 500
+"""A title stands in every result that names the page; what is longer is no title but an attack on the context."""
+
 _HEAD_BYTES = 4096
 _MAX_CONTROL_SHARE = 0.02
 _MAX_UNREADABLE_SHARE = 0.1
@@ -107,7 +110,7 @@ def extract(body: bytes, *, url: str, header_type: str | None) -> Document:
     return Document(
         url=url,
         final_url=url,
-        title=_HALF_CHARACTERS.sub("\ufffd", read.title),
+        title=_HALF_CHARACTERS.sub("\ufffd", read.title[:MAX_TITLE_CHARS]),
         media_type=media_type,
         text=read.text,
         body_sha256=hashlib.sha256(body).hexdigest(),

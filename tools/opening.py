@@ -14,6 +14,7 @@ from tools.text import fold
 from tools.tool import FailureKind, Language, PageNumbers, ToolFailure
 
 _MAX_DIGITS: Final = 18
+_MAX_FAILURE_CHARS: Final = 2_000
 _JAPANESE: Final = re.compile(r"[ぁ-んァ-ヶ一-龥]")
 
 _KINDS_JA: Final[dict[FailureKind, str]] = {
@@ -39,7 +40,8 @@ async def open_page(source: PageSource, url_or_number: int | str, pages: PageNum
     try:
         return await source.get(url)
     except ToolFailure as failure:
-        raise ToolFailure(failure.kind, _in(language, failure), url) from failure
+        # Addresses that a page names (of its frames, of where it leads) are as long as the page likes.
+        raise ToolFailure(failure.kind, _in(language, failure)[:_MAX_FAILURE_CHARS], url) from failure
 
 
 def open_target(url_or_number: int | str, pages: PageNumbers, language: Language) -> str:

@@ -67,6 +67,8 @@ class Pages:
     """A PDF with a note, and a page that cannot be read."""
 
     async def get(self, url: str) -> Document:
+        if url == "https://frames.jp/":
+            raise ToolFailure("frameset", "フレームだけのページです。中身のURL: https://a.jp/" + "a" * 99_999)
         if url != URL:
             raise ToolFailure("encrypted", "PDFはパスワードで保護されていて読めません。")
         notes = ("物理ページ 2–3: 画像だけで、文字のデータがありません（スキャンした文書など）。",)
@@ -88,6 +90,10 @@ def test_a_run_reads_notes_and_failures_in_its_own_language() -> None:
 
     assert "\nNote: physical page 2–3: an image without text (a scan, perhaps)\n" in told("en", 1)
     assert "\n注: 物理ページ 2–3: 画像だけで、文字のデータがありません（スキャンした文書など）。\n" in told("ja", 1)
+    with pytest.raises(ToolFailure) as long:
+        told("en", "https://frames.jp/")
+    assert long.value.message[:62] == "the page is frames alone; what they show is at: https://a.jp/a"
+    assert len(long.value.message) == 2_000
     with pytest.raises(ToolFailure, match=r"^the PDF is protected by a password$"):
         told("en", "https://b.jp/")
     with pytest.raises(ToolFailure, match=r"^PDFはパスワードで保護されていて読めません。$"):

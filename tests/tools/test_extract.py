@@ -129,6 +129,11 @@ def test_half_a_character_in_a_title_becomes_one_that_can_be_kept() -> None:
     assert (document.title, document.text) == ("絵\ufffd", r'{"title": "\u7d75\ud83d"}')
 
 
+def test_a_title_of_any_length_leaves_room_for_the_text() -> None:
+    for body in (HTML.replace("お知らせ", "題" * 9_999, 1).encode(), json.dumps({"title": "題" * 9_999}).encode()):
+        assert extract(body, url=URL, header_type=None).title == "題" * 500
+
+
 def test_json_of_any_depth_is_text() -> None:
     assert extract(b"[" * 100_000, url=URL, header_type="application/json").text == "[" * 100_000
 
