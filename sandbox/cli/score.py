@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
-from secrets import token_hex
 from typing import Annotated, BinaryIO, get_args
 
 import typer
@@ -177,13 +176,16 @@ def judge_recovered(run: StoredRun) -> None:
         async with AsyncExitStack() as stack:
             redactor = Redactor(secrets_of(run.settings, os.environ))
             judge = await judge_client(stack, run.settings, Access(os.environ, redactor.redact))
-            tapes = stack.enter_context(TapeSet(run.path / RECOVERED_TAPE, Modes.record(), redactor=redactor))
-            recording = Recording(tapes, f"{utc_now()}-{token_hex(3)}")
+            tapes = stack.enter_context(TapeSet(run.path / RECOVERED_TAPE, Modes.resume(), redactor=redactor))
             judging = judging_of(run.settings).citations
-            return await ask_recovered(run.path, run.records(), judge.model, judging, recording)
+            return await ask_recovered(run.path, run.records(), judge.model, judging, Recording.on(tapes, run.path))
 
-    with RunFolder(run.path):
-        asked = asyncio.run(ask())
+    try:
+        with RunFolder(run.path):
+            asked = asyncio.run(ask())
+    except KeyboardInterrupt:
+        print(f"pincite: stopped; what is judged is kept in {run.path}. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(130) from None
     missing = f"; {asked.n_missing} got no verdict, the same command asks them again" if asked.n_missing else ""
     print(
         f"pincite: asked the judge {asked.n_units} new questions about {asked.n_sessions} answers{missing}",

@@ -5,7 +5,8 @@ Knows: which units are new, the file that holds their verdicts. Must not know: w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,8 @@ from tools.tool import SetupError
 RECOVERED = "recovered.jsonl"
 RECOVERED_TAPE = "recovered-tape"
 SESSIONS_AT_ONCE = 32
+Session = tuple[str, int]
+"""Sample id and repeat."""
 
 
 class AskedUnit(Row):
@@ -76,38 +79,49 @@ def recovered_labels(folder: Path) -> RecoveredLabels:
 
     A verdict that the judge failed to give stands as None. Raises SetupError for any other line that cannot be read.
     """
-    path = folder / RECOVERED
-    labels: dict[tuple[str, int], dict[UnitKey, str | None]] = {}
+    labels: dict[Session, dict[UnitKey, str | None]] = {}
+    for row in _rows(folder / RECOVERED):
+        of_session = labels.setdefault((row.sample_id, row.repeat), {})
+        for unit in row.units:
+            key = UnitKey(unit.kind, unit.text, unit.number, unit.evidence_numbers)
+            of_session[key] = unit.verdict.label
+    return labels
+
+
+def _rows(path: Path) -> Iterator[RecoveredRow]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     break
-                row = _row(line, f"{path} line {number}")
-                of_session = labels.setdefault((row.sample_id, row.repeat), {})
-                for unit in row.units:
-                    key = UnitKey(unit.kind, unit.text, unit.number, unit.evidence_numbers)
-                    of_session[key] = unit.verdict.label
+                yield _row(line, f"{path} line {number}")
     except FileNotFoundError:
-        return {}
+        return
     except OSError as error:
         raise SetupError(f"cannot read {path}: {error.strerror or error}") from error
-    return labels
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Where the judge's replies are recorded: a tape of their own, since the sessions' tapes are finished.
+    """Where the judge's replies are recorded: tapes of their own, since the sessions' tapes are finished.
 
-    `start` tells this asking from others: what a judge failed to answer before is asked anew, not played.
+    One tape for each asking of a session, `n_before` askings behind it. An asking that was cut off wrote no line, so that
+    the next start opens its tape again and pays for no reply twice; what a judge failed to answer is asked on a new tape.
     """
 
     tapes: TapeSet
-    start: str
+    n_before: Mapping[Session, int]
 
-    def session(self, record: Record) -> SessionTape:
+    @classmethod
+    def on(cls, tapes: TapeSet, folder: Path) -> Recording:
+        """The recording that goes on where the lines of recovered.jsonl end."""
+        return cls(tapes, Counter((row.sample_id, row.repeat) for row in _rows(folder / RECOVERED)))
+
+    def tape(self, record: Record) -> SessionTape:
         """The tape of what is asked now about one record."""
-        return self.tapes.session(f"{session_name(record.sample_id, record.repeat)}.{self.start}")
+        return self.tapes.session(
+            f"{session_name(record.sample_id, record.repeat)}.{self.n_before.get(_key(record), 0)}"
+        )
 
 
 async def ask_recovered(
@@ -116,7 +130,7 @@ async def ask_recovered(
     """Ask the judge what the recovered readings need and nobody has asked yet; the verdicts go to recovered.jsonl.
 
     Only units that can change F1 are asked. What the judge failed to answer is asked again by the next call. Lines come in
-    the order of the records, some sessions at a time, so that an interruption loses little. Raises SetupError.
+    the order of the records, some sessions at a time. Raises SetupError.
     """
     known = recovered_labels(folder)
     judging = replace(judging, repeats=1)
@@ -135,7 +149,7 @@ async def ask_recovered(
     return total
 
 
-def _key(record: Record) -> tuple[str, int]:
+def _key(record: Record) -> Session:
     return record.sample_id, record.repeat
 
 
@@ -151,7 +165,7 @@ async def _ask(
     record: Record, units: Sequence[Unit], judge: ChatModel, judging: CitationJudging, recording: Recording
 ) -> RecoveredRow:
     prose = untagged(parse(record.answer or "", dialect_named(record.dialect)))
-    with recording.session(record) as tape, taping(tape):
+    with recording.tape(record) as tape, taping(tape):
         judged = await judge_units(judge, record.question, prose, evidence_of(record), units, judging)
     return RecoveredRow(
         sample_id=record.sample_id,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from servers.chat_server import Answer, message, serving
 
 from sandbox.cli.seam import call
 from sandbox.folder.provenance import provenance
@@ -18,7 +20,7 @@ from sandbox.measuring.statistics import Plan
 from sandbox.record import PageRow, PieceRow, Record, ScoreRow, UnitRow, VerdictRow, digest
 from sandbox.replaying.verification import verify
 from sandbox.rescore import rescored
-from sandbox.settings import as_toml, resolve
+from sandbox.settings import RunSettings, as_toml, resolve
 
 FACT = "東京都は令和６年度に私立高校の授業料支援の所得制限を撤廃した。"
 CLEAN = f"<sentence>{FACT}<cite>1</cite></sentence>"
@@ -48,10 +50,10 @@ def record(sample_id: str, answer: str, units: Sequence[UnitRow] = ()) -> Record
     )
 
 
-def folder_with(path: Path, *records: Record) -> Path:
+def folder_with(path: Path, *records: Record, settings: RunSettings = SETTINGS) -> Path:
     capsule = provenance({"benchmark": "tmg-cqa-tool"}, "2026-11-30T00:00:00+00:00", ("run", "x"), {})
     with RunFolder(path) as run:
-        run.begin(as_toml(SETTINGS), capsule)
+        run.begin(as_toml(settings), capsule)
         for finished in records:
             run.append(finished)
     return path
@@ -114,6 +116,35 @@ def test_a_torn_line_of_verdicts_is_passed_over_and_asked_again(run: Path, capsy
     score(run, "--recovered")
     assert "asked the judge 2 new questions" in capsys.readouterr().err
     assert (run / RECOVERED).read_bytes() == whole
+
+
+def test_an_asking_that_was_cut_off_pays_for_no_reply_twice_and_a_failed_reply_is_asked_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"support": "full", "relevance": None}
+
+    def judge(body: dict[str, Any]) -> Answer:
+        known = body["response_format"]["json_schema"]["schema"]["properties"]["verdict"]["enum"]
+        label = labels["support" if "full" in known else "relevance"]
+        return message(json.dumps({"verdict": label or "？"}, ensure_ascii=False))
+
+    with serving(judge) as server:
+        settings = resolve(
+            "tmg-cqa-tool", {}, None, {"judge.name": "j", "judge.base_url": server.base_url, "model.name": "m"}
+        )
+        folder = folder_with(tmp_path / "run", record("飾り", DECORATED), settings=settings)
+        score(folder, "--recovered")
+        assert "asked the judge 2 new questions about 1 answers; 1 got no verdict" in capsys.readouterr().err
+        n_asked = len(server.requests)
+        # As if it had been cut off before the line was written.
+        whole = (folder / RECOVERED).read_bytes()
+        (folder / RECOVERED).unlink()
+        score(folder, "--recovered")
+        assert (len(server.requests), (folder / RECOVERED).read_bytes()) == (n_asked, whole)
+        labels["relevance"] = "yes"
+        score(folder, "--recovered")
+        assert len(server.requests) == n_asked + 1
+    assert set(recovered_labels(folder)["飾り", 0].values()) == {"full", "yes"}
 
 
 def test_a_damaged_line_of_verdicts_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
