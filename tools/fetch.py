@@ -182,9 +182,10 @@ class FetchResult:
     def text(self, numbers: Sequence[int | None]) -> str:
         """Heading, range, notes, the text between two rules, and how to go on where text remains."""
         document, words, number = self.document, self.words, numbers[0]
+        url = " ".join(document.url.split())
         lines = [
-            f"[{words.number if number is None else number}] {' '.join(document.title.split()) or document.url}",
-            f"URL: {document.url}",
+            f"[{words.number if number is None else number}] {' '.join(document.title.split()) or url}",
+            f"URL: {url}",
             self._range(),
             *(words.note.format(note=" ".join(note.split())) for note in document.notes),
             "----",

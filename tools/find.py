@@ -264,7 +264,7 @@ class FindResult:
         number = numbers[0]
         head = self.words.number if number is None else str(number)
         target = json.dumps(self.document.url, ensure_ascii=False) if number is None else str(number)
-        lines = [f"[{head}] {_one_line(self.document.title)}", f"URL: {self.document.url}"]
+        lines = [f"[{head}] {_one_line(self.document.title)}", f"URL: {_one_line(self.document.url)}"]
         for keyword in self.hits.keywords:
             lines.append(self._heading(keyword, target))
             lines.extend(self._hit(window) for window in keyword.shown)

@@ -112,7 +112,7 @@ class Guard:
             raise ToolFailure("blocked", f"{shown} is not a public address")
 
     def _check_suffix(self, host: str) -> None:
-        suffixes = [suffix.lower().strip(".") for suffix in self.rules.domain_suffixes]
+        suffixes = [_in_ascii(suffix.lower().strip(".")) for suffix in self.rules.domain_suffixes]
         if suffixes and not any(host == suffix or host.endswith(f".{suffix}") for suffix in suffixes):
             raise ToolFailure("refused", f"{host} is outside the hosts that this benchmark allows")
 
@@ -219,6 +219,14 @@ def _host(parsed: httpx2.URL) -> str:
         # 127.1, 0x7f000001, 2130706433, 017700000001: libraries read these as addresses, each in its own way.
         raise ToolFailure("blocked", f"{host} is an address in an unusual notation")
     return host
+
+
+def _in_ascii(suffix: str) -> str:
+    """The suffix as hosts are compared: 例え.jp is xn--r8jz45g.jp."""
+    try:
+        return httpx2.URL(f"http://{suffix}/").raw_host.decode("ascii")
+    except (httpx2.InvalidURL, UnicodeError):
+        return suffix
 
 
 def _literal(host: str) -> Address | None:

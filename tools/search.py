@@ -140,7 +140,7 @@ class SearchResult:
         gap = ""
         for number, view in zip(numbers, self.seen, strict=True):
             parts.append(f"{gap}[{'-' if number is None else number}] {view.title}")
-            parts.append(f"URL: {view.url}")
+            parts.append(f"URL: {_one_line(view.url)}")  # names of files and hostile results may hold line ends
             parts.extend([f"・{piece.text}" for piece in view.pieces])
             gap = "\n"
         return "\n".join(parts)

@@ -68,6 +68,11 @@ def _fetch(
     return Shown(result.text([number]), result.seen)
 
 
+def test_a_url_with_line_ends_cannot_forge_a_heading_of_its_own() -> None:
+    said = _fetch(_document("本文。", url="corpus:a\n[9] 偽の題", title=""), {"url_or_number": "corpus:a\n[9] 偽の題"})
+    assert said.text.splitlines()[:3] == ["[3] corpus:a [9] 偽の題", "URL: corpus:a [9] 偽の題", "範囲: 0–3 / 全3文字"]
+
+
 def test_a_short_page_is_shown_whole_and_is_the_evidence() -> None:
     document = _document(SENTENCE)
     assert _fetch(document, {"url_or_number": 3}) == Shown(

@@ -128,6 +128,7 @@ def test_domain_suffixes_allow_a_domain_and_what_lies_below_it() -> None:
     ]
     for host in ("evilgo.jp", "go.jp.example.com", "8.8.8.8"):
         assert _refusal(f"https://{host}/", guard.rules) == "refused"
+    assert Guard(GuardRules(domain_suffixes=("例え.jp",))).check_url("http://www.例え.jp/").host == "www.xn--r8jz45g.jp"
 
 
 def test_loopback_opens_by_setting_alone_and_only_for_its_own_names() -> None:
