@@ -5,14 +5,13 @@ import { useMemo } from "preact/hooks";
 import { Dots } from "./charts";
 import { filterBy } from "./filter";
 import type { Measure, Metric, Part, Row } from "./format";
-import { go, hashOf, NOWHERE, openQuestion } from "./nav";
+import { type Column, SortedHead } from "./head";
+import { hashOf, NOWHERE, openQuestion } from "./nav";
 import { Glyph, Panel } from "./parts";
 import { asWord, key } from "./query";
 import { otherOf, type Run, type Runs } from "./runs";
 import { langOf, plain, Text, visible } from "./text";
 import { NOTHING, OUTCOMES, count, decidedSign, plural, points, range, rate, short, signed, spaced, unasked } from "./words";
-
-type Column = [key: string, name: string, cls: string];
 
 /** Only columns that say something of this run. */
 function columns(run: Run, beside: boolean): Column[] {
@@ -32,27 +31,8 @@ function columns(run: Run, beside: boolean): Column[] {
 
 const hasTypes = (run: Run): boolean => Object.keys(run.shown.summary.by_task_type).length > 0;
 const isRepeated = (run: Run): boolean => run.shown.summary.sessions > run.shown.summary.samples;
-const UP_FIRST = new Set(["id", "question", "type", "labels", "outcome", "passed"]);
-
 export function DecidedHead({ runs, run, sort }: { runs: Runs; run: Run; sort: string }): VNode {
-  return (
-    <thead>
-      <tr>
-        {columns(run, otherOf(runs, run) !== undefined).map(([name, label, cls]) => {
-          const down = sort === `-${name}`;
-          const up = sort === name;
-          return (
-            <th key={name} scope="col" class={cls} aria-sort={down ? "descending" : up ? "ascending" : "none"}>
-              <button type="button" class="plain" onClick={() => go({ sort: down ? name : up ? `-${name}` : UP_FIRST.has(name) ? name : `-${name}` }, "replace")}>
-                {label}
-                <span aria-hidden="true" class="arrow">{down ? " ▾" : up ? " ▴" : ""}</span>
-              </button>
-            </th>
-          );
-        })}
-      </tr>
-    </thead>
-  );
+  return <SortedHead sort={sort} columns={columns(run, otherOf(runs, run) !== undefined)} />;
 }
 
 export function DecidedLine({ runs, run, row }: { runs: Runs; run: Run; row: Row }): VNode {

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Dumbbell } from "./charts";
 import { DecidedHead, DecidedLine } from "./decided";
 import { type Row, unparsable } from "./format";
+import { type Column, SortedHead } from "./head";
 import { go, hashOf, NOWHERE, openQuestion } from "./nav";
 import { Code, Glyph, Key, Panel, save } from "./parts";
 import type { Place } from "./place";
@@ -59,7 +60,7 @@ export function Questions({ runs, run, place }: { runs: Runs; run: Run; place: P
       <Chips runs={runs} run={run} q={place.q} />
       <div class="scroll" tabIndex={0} role="region" aria-label="rows">
         <table class={`qt pick ${run.cited ? "" : "decided"}`}>
-          {run.cited ? <Head runs={runs} run={run} sort={place.sort} /> : <DecidedHead runs={runs} run={run} sort={place.sort} />}
+          {run.cited ? <SortedHead columns={columns(runs, run)} sort={place.sort} /> : <DecidedHead runs={runs} run={run} sort={place.sort} />}
           <tbody>
             {shown.map((row) => (row.decided ? <DecidedLine key={row.name} runs={runs} run={run} row={row} /> : <Line key={row.name} runs={runs} run={run} row={row} />))}
           </tbody>
@@ -106,43 +107,23 @@ function useDrawn(rows: Row[]): number {
   return n;
 }
 
-const COLUMNS: [key: string, name: string, cls: string][] = [
-  ["id", "id", ""],
-  ["question", "question", ""],
-  ["answer", "answer", ""],
-  ["loss", "", "f1"],
-  ["codes", "codes, costliest first", "codes-head"],
-  ["rounds", "rounds", "r"],
-];
-
-function Head({ runs, run, sort }: { runs: Runs; run: Run; sort: string }): VNode {
+function columns(runs: Runs, run: Run): Column[] {
   const other = otherOf(runs, run);
   const hasRecovered = run.shown.summary.format.recovered_f1 !== null;
-  return (
-    <thead>
-      <tr>
-        {COLUMNS.map(([name, label, cls]) => {
-          const down = sort === `-${name}`;
-          const up = sort === name;
-          const words =
-            name === "loss" ? (
-              <>
-                F1 <span class="run0">●</span> {other ? run.shown.letter : hasRecovered ? "strict" : ""}
-                {other ? <> <span class="run1">◆</span> {other.shown.letter}</> : hasRecovered ? <> <span class="fmt-ink">○</span> recovered</> : null}
-              </>
-            ) : name === "codes" && !run.rows.some((row) => row.codes.length) ? "type or outcome" : label;
-          return (
-            <th key={name} scope="col" class={cls} aria-sort={down ? "descending" : up ? "ascending" : "none"}>
-              <button type="button" class="plain" onClick={() => go({ sort: down ? name : up ? `-${name}` : name === "id" || name === "question" ? name : `-${name}` }, "replace")}>
-                {words}
-                <span aria-hidden="true" class="arrow">{down ? " ▾" : up ? " ▴" : ""}</span>
-              </button>
-            </th>
-          );
-        })}
-      </tr>
-    </thead>
+  const f1 = (
+    <>
+      F1 <span class="run0">●</span> {other ? run.shown.letter : hasRecovered ? "strict" : ""}
+      {other ? <> <span class="run1">◆</span> {other.shown.letter}</> : hasRecovered ? <> <span class="fmt-ink">○</span> recovered</> : null}
+    </>
   );
+  return [
+    ["id", "id", ""],
+    ["question", "question", ""],
+    ["answer", "answer", ""],
+    ["loss", f1, "f1"],
+    ["codes", run.rows.some((row) => row.codes.length) ? "codes, costliest first" : "type or outcome", "codes-head"],
+    ["rounds", "rounds", "r"],
+  ];
 }
 
 function Line({ runs, run, row }: { runs: Runs; run: Run; row: Row }): VNode {
