@@ -82,7 +82,8 @@ def _rule(code: str) -> Json:
 
 
 def _uri(file: str) -> str:
-    return quote(file.replace("\\", "/"), safe="/:", errors="replace")
+    # A colon too: in the first part of a relative path it would end the name of a scheme.
+    return quote(file.replace("\\", "/"), safe="/", errors="replace")
 
 
 def _whole(text: str) -> str:

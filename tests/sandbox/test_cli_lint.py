@@ -172,11 +172,11 @@ def _row_of(found: dict[str, list[dict[str, dict[str, dict[str, int]]]]]) -> int
 
 
 def test_sarif_of_a_text_file_points_into_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "答え 1.txt"
+    file = tmp_path / "答え 09:30.txt"
     file.write_text(ANSWER, encoding="utf-8")
     assert lint(file, "--format", "sarif") == 0
     place = json.loads(capsys.readouterr().out)["runs"][0]["results"][1]["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"].endswith("/%E7%AD%94%E3%81%88%201.txt")
+    assert place["artifactLocation"]["uri"].endswith("/%E7%AD%94%E3%81%88%2009%3A30.txt")
     assert place["region"] == {
         "startLine": 2,
         "startColumn": 25,
