@@ -44,6 +44,7 @@ _N_HEADER_LINES: Final = 3
 _N_LINES: Final = 4
 """Of an interaction, its remark among them. A write that was torn has brought fewer."""
 _CHANGED: Final = "the disk or somebody has changed it; take the file from a copy or record the session again"
+_KEY_TYPES: Final = {"id": str, "messages": str, "n": int, "round": int, "place": str, "failed": bool}
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
@@ -309,6 +310,8 @@ def _read_header(path: Path, data: bytes) -> Header:
         raise _foreign(path)
     try:
         said = json.loads(lines[1][len(_HEADER) :])
+        if not isinstance(said["fields"], dict):
+            raise TypeError("fields is no object")
         return Header(str(said["session"]), str(said["config"]), cast("dict[str, str]", said["fields"]))
     except (ValueError, KeyError, TypeError) as error:
         raise TapeDamaged(f"{path}: its second line cannot be read ({error})") from error
@@ -352,6 +355,10 @@ def _key(said: dict[str, object]) -> Key:
     channel = said["channel"]
     if channel not in CHANNELS:
         raise ValueError(f"channel {channel!r}")
+    for name, kind in _KEY_TYPES.items():
+        # The checksum is over texts: 1 and "1" have the same.
+        if type(said[name]) is not kind:
+            raise TypeError(f"{name} is {said[name]!r}")
     return Key(
         next(known for known in CHANNELS if known == channel),
         cast("str", said["id"]),

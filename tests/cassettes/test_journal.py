@@ -163,6 +163,23 @@ def test_a_changed_character_is_found(tmp_path: Path) -> None:
             journal.lines(journal.entries[1])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        (b'"n":2', b'"n":"2"', r"line 10 cannot be read \(n is '2'\)"),
+        (b'"failed":false', b'"failed":"False"', r"line \d+ cannot be read \(failed is 'False'\)"),
+        (b'"fields":{', b'"fields":["x"],"other":{', "second line cannot be read"),
+    ],
+)
+def test_a_value_of_another_type_is_damage_though_its_text_is_the_same(
+    tmp_path: Path, old: bytes, new: bytes, named: str
+) -> None:
+    path = written(tmp_path / "a.yaml", interaction(1), interaction(2))
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with pytest.raises(TapeDamaged, match=named):
+        read_journal(path)
+
+
 def test_lines_out_of_order_are_named(tmp_path: Path) -> None:
     path = written(tmp_path / "a.yaml", interaction(1), interaction(2))
     lines = path.read_bytes().split(b"\n")
