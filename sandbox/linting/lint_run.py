@@ -21,7 +21,7 @@ from citations.reading import MENDABLE
 from citations.units import units
 from sandbox.judging.citation import cut_numbers
 from sandbox.measuring.outcome import LeftOut, citation_values
-from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap
+from sandbox.measuring.statistics import Cluster, Plan, cluster_bootstrap, paired_change
 from sandbox.record import Record, ScoreRow
 from sandbox.rescore import evidence_of
 
@@ -233,5 +233,6 @@ class FormatTally:
 
 def _interval(questions: Sequence[_Question], totals: Sequence[Fraction], plan: Plan) -> tuple[float, float]:
     clusters = [Cluster(float(total), question.n) for total, question in zip(totals, questions, strict=True)]
-    made = cluster_bootstrap(clusters, plan)
+    # Mending can cost points too: such values are no rates but differences.
+    made = paired_change([clusters], plan).interval if min(totals) < 0 else cluster_bootstrap(clusters, plan)
     return made.low, made.high

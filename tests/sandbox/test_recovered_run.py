@@ -213,6 +213,17 @@ def test_losses_count_the_answers_that_citation_f1_counts() -> None:
     assert tally.codes() == {}
 
 
+def test_a_loss_below_zero_lies_within_its_interval() -> None:
+    tally = FormatTally()
+    # A cite behind the sentence that no page has: whoever mends it gains a wrong citation.
+    tally.add(record("一", f"{CLEAN}<cite>9</cite>", CLEAN_UNITS))
+    figures = tally.figures(Plan())
+    assert (figures.f1, figures.format_loss) == (2 / 3, -1 / 3)
+    assert figures.format_loss_interval is not None
+    low, high = figures.format_loss_interval
+    assert -1 <= low < -1 / 3 < high <= 1
+
+
 def test_points_are_those_of_the_whole_run() -> None:
     tally = FormatTally()
     # Two unknown citations: nothing to judge, so that all is decided. Mending the list gives no evidence either.
