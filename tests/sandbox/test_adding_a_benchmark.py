@@ -7,14 +7,21 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.cli.main import run
+from sandbox.judging.human_labels import SCALES
+from sandbox.judging.prompt import PLACES
+from sandbox.judging.rubric import LABELS
+from sandbox.judging.sheet import KINDS, TASKS
+from sandbox.record import RubricName
 from tests.sandbox.conftest import Output
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "adding-a-benchmark.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "adding-a-benchmark.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:
@@ -70,3 +77,21 @@ def test_its_wrong_rows_are_named(output: Output) -> None:
     Path("rows.jsonl").write_text('{"id": "bus", "question": "?"}\n', encoding="utf-8")
     assert run(["run", "tiny-alce", "--data", "rows.jsonl"]) == 2
     assert "rows.jsonl, row 1: Field required; keys: id, question" in output().err
+
+
+def test_every_judgement_has_its_line_in_every_file_that_the_page_names_for_a_new_one() -> None:
+    (named,) = re.findall(r"\*\*A kind of judgement that is not there yet\*\*(.*?)\Z", PAGE, re.DOTALL)
+    files = [
+        name for name in re.findall(r"`(sandbox/[\w/]+\.py)`", named) if not name.endswith(("assess.py", "assemble.py"))
+    ]
+    assert len(files) == 6
+    lacking = {
+        (name, label)
+        for name in files
+        for label in get_args(RubricName)
+        if f'"{label}"' not in (ROOT / name).read_text(encoding="utf-8")
+    }
+    assert lacking == set()
+    assert set(LABELS) == set(PLACES) == set(KINDS) == set(SCALES) == set(TASKS["ja"]) == set(TASKS["en"])
+    held = {path.name for path in (ROOT / "sandbox" / "judging" / "prompts").glob("*.txt")}
+    assert held == {f"{label}.{language}.txt" for label in LABELS for language in ("ja", "en")}
