@@ -133,7 +133,9 @@ async def _sources(stack: AsyncExitStack, settings: RunSettings, out: Path, outs
         return no_sources()
     if settings.search.engine != "local":
         environ = outside.environ if live else None
-        return await web_sources(stack, settings, out, environ, reextract=outside.reextract)
+        # Whoever reaches nothing at all replays a finished run; any other start makes a run of its own.
+        keeps = bool(outside.reach)
+        return await web_sources(stack, settings, out, environ, reextract=outside.reextract, keeps_text=keeps)
     if live:
         return local_sources(settings, out)
     return taped_local_sources(_recorded_search(outside.recorded))

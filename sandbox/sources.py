@@ -70,8 +70,10 @@ async def web_sources(
     environ: Mapping[str, str] | None,
     *,
     reextract: bool = False,
+    keeps_text: bool = True,
 ) -> Sources:
     """Brave and the guarded web; `environ` None = the tape alone answers (`reextract`: page text is made anew then).
+    Without `keeps_text` no text is written to the run folder.
 
     Raises SetupError where a live search has no key.
     """
@@ -89,7 +91,7 @@ async def web_sources(
     client = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, trust_env=False))
     kind = BraveSdkEngine if search.engine == "brave-sdk" else BraveEngine
     pool = await stack.enter_async_context(ExtractionPool())
-    texts = TextStore(out / TEXT, pool.extract, rules if live or reextract else None)
+    texts = TextStore(out / TEXT, pool.extract, rules if live or reextract else None, keeps_text)
     web_rules = page_rules(settings.fetch)
     pages = WebPages(web_rules, texts, TapeTransport(PageTransport(web_rules) if live else None))
     return Sources(kind(client, brave, key, pace), await stack.enter_async_context(pages), brave.facts(search.engine))

@@ -47,11 +47,14 @@ class TextRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class TextStore:
-    """`extract` with a memory on disk. `rules` None = any stored text will do (replay)."""
+    """`extract` with a memory on disk. `rules` None = any stored text will do (replay). Without `keeps` nothing is written:
+    a replay leaves the text that the run has read.
+    """
 
     folder: Path
     extract: Extract
     rules: Callable[[], str] | None
+    keeps: bool = True
 
     async def __call__(self, body: bytes, *, url: str, header_type: str) -> Document:
         """The document in `body`, from the folder where it is there. Raises ToolFailure as `extract` does."""
@@ -60,7 +63,8 @@ class TextStore:
         row = self._kept(path)
         if row is None:
             row = await self._made(body, url, header_type)
-            _write(path, row)
+            if self.keeps:
+                _write(path, row)
         return _document(row, url, sha256)
 
     def stored(self, body: bytes, *, url: str, header_type: str) -> Document | None:
