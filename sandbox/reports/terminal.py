@@ -381,7 +381,7 @@ def _notes(summaries: Sequence[Summary]) -> Text:
         notes.append("Consistency is agreement with the reference answer, not a truth check of every added claim.")
     notes += [
         f"{n} sessions lack a verdict; the same command does not ask again. A new folder with all answers judged again: "
-        f"pincite score {one_line(made.run)} --judge {one_line(made.judge)}"
+        f"pincite score {one_line(made.run)} --judge {'NAME' if made.judge in EMBEDDED else one_line(made.judge)}"
         for made in summaries
         if (n := made.outcomes.get("judge_error", 0))
     ]

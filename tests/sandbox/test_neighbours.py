@@ -100,6 +100,12 @@ def test_a_run_without_verdicts_says_which_command_asks_again_and_that_command_d
         replies.append('{"reason": "x", "verdict": "yes"}')
         assert run(["score", "run", "--judge", "J"]) == 0
     assert "lack a verdict" not in output().out
+    # The embedded judge would say the same again.
+    Path("own.txt").write_text("<A>{}</A> <Q>{}</Q>", encoding="utf-8")
+    assert (
+        run(["run", "multichallenge", "--mini", "--limit", "2", "--rubric", "own.txt", "--out", "own", "--quiet"]) == 0
+    )
+    assert "judged again: pincite score own --judge NAME" in " ".join(output().out.split())
     assert json.loads(Path("run-judged-J/summary.json").read_text(encoding="utf-8"))["outcomes"]["answered"] == 2
 
 
