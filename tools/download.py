@@ -174,7 +174,7 @@ class PageTransport(httpx2.AsyncBaseTransport):
             if 300 <= kept.status < 400 and location:
                 try:
                     url = self._guard.check_url(str(httpx2.URL(url).join(location))).url
-                except (httpx2.InvalidURL, ToolFailure):
+                except (httpx2.InvalidURL, ValueError, ToolFailure):
                     return Robots()
                 continue
             if kept.status >= 500 or kept.status == 429:

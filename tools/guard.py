@@ -199,6 +199,7 @@ def _parse(url: str) -> httpx2.URL:
         text = unicodedata.normalize("NFKC", match[1]) + rest
     try:
         parsed = httpx2.URL(text)
+        str(parsed.host)  # whoever asks for it later gets the error that a broken xn-- name is
     except (httpx2.InvalidURL, UnicodeError) as error:
         raise ToolFailure("bad_arguments", "this is not a valid URL") from error
     if parsed.scheme not in ("http", "https"):

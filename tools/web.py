@@ -93,7 +93,7 @@ class WebPages:
     def _next(self, at: str, location: str) -> str:
         try:
             target = httpx2.URL(at).join(location)
-        except (httpx2.InvalidURL, UnicodeError) as error:
+        except (httpx2.InvalidURL, ValueError) as error:  # joining raises plain ones, too
             raise ToolFailure("http_error", "the page redirects to something that is no URL") from error
         try:
             return self._guard.check_url(str(target)).url

@@ -76,6 +76,7 @@ def _outcome(pages: Mapping[str, Page], target: str) -> str:
         (Page(status=301, headers=("Location: /other.txt",)), "refused"),
         (Page(status=301, headers=("Location: /robots.txt",)), "fetched"),
         (Page(status=301, headers=("Location: http://[",)), "fetched"),
+        (Page(status=301, headers=("Location: http:////]",)), "fetched"),
         (Page(status=301, headers=("Location: http://10.0.0.1/",)), "fetched"),
         (Page(status=500), "refused"),
         (Page(status=429), "refused"),

@@ -87,6 +87,7 @@ def test_an_address_that_is_not_public_is_blocked_in_every_notation(host: str) -
         ("http://" + "a" * 64 + ".jp/", "bad_arguments"),
         ("http://[fe80::1%25eth0]/", "blocked"),
         ("http://[::1", "bad_arguments"),
+        ("http://xn--a_.b_/", "bad_arguments"),
         ("http://example.jp:８０a/", "bad_arguments"),
     ],
 )

@@ -93,6 +93,7 @@ ELSEWHERE = "the page redirects elsewhere, and "
             ELSEWHERE + "a URL with a user name or password is not allowed",
         ),
         ("http://[::1", "http_error", "the page redirects to something that is no URL"),
+        ("http:////]", "http_error", "the page redirects to something that is no URL"),
         ("http://exa mple.jp/", "http_error", ELSEWHERE + "the URL has no valid host name"),
         ("/", "http_error", "more than 5 redirects; the page cannot be reached"),
     ],
