@@ -38,6 +38,7 @@ from sandbox.reports.progress import Progress
 from sandbox.sample import Sample
 from sandbox.session import SessionRules, run_session
 from sandbox.settings import RunSettings, as_toml
+from sandbox.sources import SAMPLE_CORPUS
 from sandbox.tasks import rare_collections
 from tools.tool import SetupError
 
@@ -135,7 +136,11 @@ async def run(
     A session that ends in a fault of ours gets no record and no score; it is logged, and the same command tries it again.
     """
     playing = playing or Playing()
-    with RunFolder(out) as folder:
+    source = playing.others.source
+    if source is not None and source.resolve() == (out / TAPE).resolve():
+        # Before anything is written: the capsule of the run that is played would tell of a start that never was.
+        raise SetupError(f"{out} is the run that is played: the new run needs a folder of its own, another --out")
+    with RunFolder(out, derived=(SAMPLE_CORPUS,)) as folder:
         outside = Outside(occasion.environ, playing.reach, playing.recorded, earlier=folder.provenance())
         async with assemble(settings, out, outside) as parts:
             loaded = benchmark.load(settings, parts.sources.corpus)

@@ -152,7 +152,8 @@ class Limits(Settings):
 class CitationSettings(Settings):
     """How answers are read and citations scored (scoring rules: citations.policy)."""
 
-    dialect: Literal["tags", "longcite", "plamo"] = "tags"
+    dialect: Literal["tags", "plamo"] = "tags"
+    """Not `longcite`: its cites name chunks of one document, so that each would be an unknown page and every F1 0."""
     plamo_sentence: str = "sentence"
     plamo_cite: str = "cite"
     unseen_fetch: Literal["unnumbered", "number", "refuse"] = "unnumbered"
@@ -235,16 +236,20 @@ def resolve(
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        said = str(first["msg"]).removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            raise SetupError(f"there is no setting {where}; the run.toml of any run names all of them") from error
+        said = "expected a table" if first["type"] == "model_type" else str(first["msg"]).removeprefix("Value error, ")
         raise SetupError(f"setting {where}: {said}" if where else said) from error
 
 
 def _send(tree: dict[str, object], name: str) -> None:
     """A sampling field that a flag sets is sent, though the benchmark's defaults leave it to the server."""
-    model, _, field = name.rpartition(".")
-    decode = cast("dict[str, dict[str, dict[str, object]]]", tree).get("model", {}).get("decode", {})
+    group, _, field = name.rpartition(".")
+    if group != "model.decode":
+        return
+    decode = cast("dict[str, dict[str, dict[str, object]]]", tree)["model"]["decode"]
     omitted = decode.get("omit")
-    if model == "model.decode" and isinstance(omitted, list | tuple) and field in omitted:
+    if isinstance(omitted, list | tuple) and field in omitted:
         decode["omit"] = [one for one in cast("list[str]", omitted) if one != field]
 
 

@@ -19,7 +19,7 @@ from sandbox.folder.provenance import Facts
 from sandbox.folder.text_store import TEXT, TextStore
 from sandbox.settings import FetchSettings, RunSettings
 from sandbox.taped import TapedEngine, TapedPages
-from tools.corpus import Corpus, CorpusPages, build, open_corpus
+from tools.corpus import FILE, Corpus, CorpusPages, build, open_corpus
 from tools.document import PageSource
 from tools.download import PageTransport
 from tools.engines.brave import KEY_MARK, BraveEngine, BraveSettings, Unpaced
@@ -53,7 +53,7 @@ def local_sources(settings: RunSettings, out: Path) -> Sources:
         corpus = open_corpus(Path(settings.search.corpus))
     else:
         folder = out / SAMPLE_CORPUS
-        if not folder.exists():
+        if not (folder / FILE).exists():  # the folder alone may be what a start left that was stopped while it built
             build(MANIFEST, folder, extract=extract)
         corpus = open_corpus(folder)
     fragment = "keep" if corpus.keeps_fragments else "drop"

@@ -53,11 +53,12 @@ def compare(
     for one in (a, b):
         if not one.questions.by_id:
             raise SetupError(f"no session of {one.run.path} is finished yet")
+    # Before the refusal: what has nothing in common is not helped by --force.
+    shared = shared_measures(a.run, b.run)
     found = differences(a.capsule, b.capsule, same_answers=same_answers(a.judged, b.judged))
     reason = refusal(found)
     if reason is not None and not force:
         raise SetupError(reason)
-    shared = shared_measures(a.run, b.run)
     agreement = judge_agreement(a.judged, b.judged)
     if agreement is not None:
         agreement = told(agreement, a.run.records(), b.run.records(), gravest(a.judged, b.judged, moved))

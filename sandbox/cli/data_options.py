@@ -17,6 +17,10 @@ from sandbox.settings import Overrides
 from tools.tool import SetupError
 
 BenchmarkArgument = Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of: {', '.join(BENCHMARKS)}.")]
+RunOrRecording = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run folder, or a benchmark's name: the recording that comes with pincite."),
+]
 DataOption = Annotated[
     str | None, typer.Option(help="The question file: JSON Lines, JSON or Parquet; or hf:OWNER/NAME.")
 ]
@@ -52,6 +56,8 @@ def data_settings(benchmark: Benchmark, choice: DataChoice) -> Overrides:
     if choice.fields is not None:
         said["fields"] = str(choice.fields)
     if choice.corpus is not None:
+        if "support" not in benchmark.judgements:
+            raise SetupError(f"{benchmark.name} reads no documents: leave out --corpus {choice.corpus}")
         said["search.corpus"] = str(choice.corpus)
         # A benchmark that gives its documents reads them from the corpus, and searches nothing.
         if benchmark.defaults.get("search.engine") != "none":

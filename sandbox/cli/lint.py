@@ -55,7 +55,7 @@ def lint_command(
             help="tags, longcite, plamo or plamo(SENTENCE,CITE). [the row's or the run's own, else tags]",
         ),
     ] = None,
-    format_: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.", show_default=True)] = FORMATS[0],
+    format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}. [{FORMATS[0]}]")] = None,
     explain_: Annotated[
         str | None, typer.Option("--explain", metavar="CODE", help="Print the page of a code, or all: the list.")
     ] = None,
@@ -71,7 +71,9 @@ def lint_command(
     "strict", "recovered", "not_checked"}; offsets are characters of the raw text. For a run it is also said what F1 each
     fault costs, as far as the verdicts are known (pincite score RUN --recovered asks for the rest).
     """
-    output = _format("json" if json_ else format_)
+    if json_ and format_ not in (None, "json"):
+        raise SetupError(f"--json and --format {format_} both say what is written: give one of them")
+    output = _format(format_ or ("json" if json_ else FORMATS[0]))
     if explain_ is not None:
         _explain(explain_, as_json=output == "json")
         return

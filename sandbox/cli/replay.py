@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cassettes.modes import Modes
+from sandbox.cli.data_options import RunOrRecording
 from sandbox.folder.bundled import recorded_run
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.folder.tape_reports import counts
@@ -30,7 +31,7 @@ SHOWN = 5
 
 @app.command(name="replay")
 def replay_command(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or the bundled recording: sample.")],
+    run: RunOrRecording,
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Also answer requests that are not quite the recorded ones; counted.")
     ] = False,

@@ -38,8 +38,7 @@ def report(
     pages: Annotated[
         PagesKept | None,
         typer.Option(
-            help="With --html: texts of all pages that were opened, or whole ones for cited pages only.",
-            show_default="all",
+            help="With --html: texts of all pages that were opened, or whole ones for cited pages only. [all]",
         ),
     ] = None,
     only: Annotated[
@@ -72,6 +71,8 @@ def report(
     """
     if html is None and (pages or only is not None or html_folder):
         raise SetupError("--pages, --only and --html-folder say what goes into a page: they need --html FILE")
+    if across and html is not None:
+        raise SetupError("--across prints a table and --html writes a page: give one of them")
     if rebuild:
         for folder in runs:
             _rebuild(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -23,6 +24,9 @@ def call(module: str, name: str, arguments: list[str]) -> int:
     for noisy in ("pypdf", "trafilatura", "htmldate"):
         # They warn about other people's pages, line by line; what matters of it is in the page's notes.
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            speak_everything(stream)
     app: typer.Typer = importlib.import_module(module).app
     try:
         app(arguments, prog_name=name)
@@ -38,3 +42,15 @@ def call(module: str, name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
+
+
+def speak_everything(stream: TextIOWrapper) -> None:
+    """Have a stream take every text: a page's words are not bound to the encoding of somebody's terminal.
+
+    Files and pipes get UTF-8, whatever the locale, so that the same command writes the same bytes and JSON is JSON. A
+    terminal keeps its encoding; what that cannot say is shown as `\\u3042`, and so is half a surrogate pair everywhere.
+    """
+    if stream.isatty():
+        stream.reconfigure(errors="backslashreplace")
+    else:
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")

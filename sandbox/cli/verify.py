@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from sandbox.cli.data_options import RunOrRecording
 from sandbox.folder.bundled import recorded_run
 from sandbox.replaying.verification import Verification
 from sandbox.replaying.verification import verify as verify_run
@@ -23,7 +24,7 @@ SHOWN = 20
 
 @app.command()
 def verify(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or the bundled recording: sample.")],
+    run: RunOrRecording,
     json_: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Recompute what RUN says of itself, from the folder alone, and name what does not agree (exit code 3).

@@ -8,7 +8,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,16 +23,22 @@ from sandbox.record import Record
 from tools.tool import SetupError
 
 RECORDS, PROVENANCE, SETTINGS, SUMMARY = "records.jsonl", "provenance.json", "run.toml", "summary.json"
+LOCK, LOCK_TRIES = ".lock", 100
 
 
 class RunFolder:
     """One writer's view of a run folder; a context manager that holds the folder's lock.
 
     Opening it drops a torn last line of records.jsonl (a crash in the middle of a write); that sample is done again.
+
+    A folder that this writer made, in which no run was begun and which holds nothing, is gone again afterwards. The
+    subfolders named in `derived` count as nothing: what is in them can be made anew at any time.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, derived: Sequence[str] = ()) -> None:
         self.path = path
+        self._derived = tuple(derived)
+        self._made = False
         self.finished: set[tuple[str, int]] = set()
         """(sample id, repeat) of the records on disk."""
         self._lock: int | None = None
@@ -38,9 +46,10 @@ class RunFolder:
 
     def __enter__(self) -> Self:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for _ in range(LOCK_TRIES):
+                if self._locked():
+                    return self
+                self._close()
         except BlockingIOError as error:
             self._close()
             raise SetupError(
@@ -49,11 +58,13 @@ class RunFolder:
         except OSError as error:
             self._close()
             raise disk_error(error, self.path) from error
-        return self
+        raise SetupError(f"{self.path}: no folder can be made there; choose another --out")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._made and self._records is None:
+            self._take_back()
         self._close()
 
     def begin(self, settings_toml: str, provenance: Provenance, repeats: int | None = None) -> Provenance:
@@ -131,6 +142,31 @@ class RunFolder:
         except OSError as error:
             fresh.unlink(missing_ok=True)
             raise disk_error(error, target) from error
+
+    def _locked(self) -> bool:
+        """Whether this writer holds the lock of the folder that is there now: another may just have taken back its own."""
+        try:
+            self.path.mkdir(parents=True)
+            self._made = True
+        except FileExistsError:
+            self._made = False
+        lock = self.path / LOCK
+        try:
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.path.samestat(os.fstat(self._lock), lock.stat())
+        except FileNotFoundError:
+            return False
+
+    def _take_back(self) -> None:
+        """Remove the folder, if nothing but what can be made again is in it. The lock is held until it is gone."""
+        if set(os.listdir(self.path)) - {LOCK, *self._derived}:
+            return
+        for name in self._derived:
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        with suppress(OSError):  # somebody put a file there meanwhile, or a second writer its lock
+            (self.path / LOCK).unlink()
+            self.path.rmdir()
 
     def _open_records(self) -> None:
         path = self.path / RECORDS

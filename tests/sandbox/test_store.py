@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 from pathlib import Path
@@ -64,6 +65,48 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path: Path) -
         pass
     with RunFolder(tmp_path):
         pass
+
+
+def test_a_folder_made_for_a_run_that_did_not_begin_is_gone_again(tmp_path: Path) -> None:
+    out = tmp_path / "runs" / "実行"
+    with RunFolder(out, derived=("corpus",)):
+        (out / "corpus").mkdir()
+        (out / "corpus" / "corpus.sqlite").touch()
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("why", ["there before", "holds a file", "was begun"])
+def test_a_folder_that_was_there_before_or_holds_anything_stays(tmp_path: Path, why: str) -> None:
+    out = tmp_path / "run"
+    if why == "there before":
+        out.mkdir()
+    with RunFolder(out, derived=("corpus",)) as folder:
+        (out / "corpus").mkdir()
+        if why == "was begun":
+            folder.begin("", capsule())
+        if why == "holds a file":
+            (out / "覚え書き.txt").touch()
+    assert (out / "corpus").is_dir()
+
+
+def test_whoever_waits_for_a_folder_that_is_taken_back_gets_a_lock_that_counts(tmp_path: Path) -> None:
+    """The lock of a folder that is gone locks nothing: two writers would both hold one."""
+    out = tmp_path / "run"
+    opened, flock = 0, fcntl.flock
+
+    def first_writer_leaves(handle: int, how: int) -> None:
+        nonlocal opened
+        opened += 1
+        if opened == 1:
+            (out / ".lock").unlink()
+            out.rmdir()
+        flock(handle, how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sandbox.folder.store.fcntl.flock", first_writer_leaves)
+        with RunFolder(out), pytest.raises(SetupError, match="in use by another pincite run"), RunFolder(out):
+            pass
+    assert opened == 3
 
 
 def test_a_run_of_another_configuration_is_refused_and_told_what_differs(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from sandbox.benchmarks import tmg_cqa_tool
 from sandbox.benchmarks.benchmark import Benchmark, Loaded, SourceResolver
 from sandbox.loading.questions import load_rows
 from sandbox.settings import RunSettings
+from tools.tool import SetupError
 
 FOLDER = Path(str(files(__name__)))
 MANIFEST = FOLDER / "manifest.jsonl"
@@ -19,7 +20,12 @@ QUESTIONS = FOLDER / "questions.jsonl"
 
 
 def load(settings: RunSettings, resolver: SourceResolver | None) -> Loaded:
-    """The bundled questions."""
+    """The bundled questions. Raises SetupError where other ones are named."""
+    if settings.data is not None or settings.fields is not None:
+        raise SetupError(
+            f"sample plays its own bundled questions, not {settings.data or settings.fields}; "
+            "questions of your own: pincite run tmg-cqa-tool --data PATH --corpus DIR"
+        )
     return tmg_cqa_tool.loaded(load_rows(QUESTIONS, None), settings, resolver)
 
 
