@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from citations.markup import LONGCITE, TAGS, Dialect, plamo
+from citations.markup import TAGS, Dialect, plamo
 from sandbox.settings import CitationSettings
 from tools.tool import Language
 
@@ -16,7 +16,7 @@ def dialect_of(settings: CitationSettings) -> Dialect:
     """The markup that answers are read in."""
     if settings.dialect == "plamo":
         return plamo(settings.plamo_sentence, settings.plamo_cite)
-    return LONGCITE if settings.dialect == "longcite" else TAGS
+    return TAGS
 
 
 def citation_instruction(settings: CitationSettings, language: Language) -> str:
@@ -32,14 +32,11 @@ def instruction_file(name: str) -> str:
 def with_tags(text: str, settings: CitationSettings) -> str:
     """A template with the dialect's own tags in the place of `{sentence}`, `{cite}` and the like."""
     dialect = dialect_of(settings)
-    number = "[{}]" if settings.dialect == "longcite" else "{}"
     for name, value in {
         "{sentence}": dialect.sentence_open,
         "{/sentence}": dialect.sentence_close,
         "{cite}": dialect.cite_open,
         "{/cite}": dialect.cite_close,
-        "{1}": number.format("1" if settings.dialect != "longcite" else "1-1"),
-        "{3}": number.format("3" if settings.dialect != "longcite" else "3-3"),
     }.items():
         text = text.replace(name, value)
     return text.rstrip("\n")

@@ -98,7 +98,7 @@ def run(
     ] = None,
     max_rounds: Annotated[int | None, typer.Option(min=0, help="Tool rounds. [30, as published]")] = None,
     on_tight_context: Annotated[str | None, typer.Option(help="fail, or shrink the output limit. [fail]")] = None,
-    dialect: Annotated[str | None, typer.Option(help="Answer markup: tags, longcite or plamo. [tags]")] = None,
+    dialect: Annotated[str | None, typer.Option(help="Answer markup: tags or plamo. [tags]")] = None,
     f1_only: Annotated[
         bool, typer.Option("--f1-only", help="Skip judge calls that cannot change F1 (recall then has gaps).")
     ] = False,

@@ -111,7 +111,10 @@ def test_the_baseline_reads_the_documents_as_they_were_put_in(words: object) -> 
     assert read_given("資料はない。") is None
 
 
-@pytest.mark.parametrize(("dialect", "tag"), [("tags", "<cite>1</cite>"), ("longcite", "<cite>[1-1]</cite>")])
+@pytest.mark.parametrize(
+    ("dialect", "tag"),
+    [("tags", "<cite>1</cite>"), ("plamo", "<|plamo:begin_cite:plamo|>1<|plamo:end_cite:plamo|>")],
+)
 def test_our_instruction_speaks_of_documents_in_the_dialect_s_own_tags(dialect: str, tag: str) -> None:
     settings = CitationSettings.model_validate({"dialect": dialect})
     said = documents_instruction(settings, JA)
