@@ -143,6 +143,7 @@ async def run(
     with RunFolder(out, derived=(SAMPLE_CORPUS,)) as folder:
         outside = Outside(occasion.environ, playing.reach, playing.recorded, earlier=folder.provenance())
         async with assemble(settings, out, outside) as parts:
+            _refuse_keys(settings, parts)
             loaded = benchmark.load(settings, parts.sources.corpus)
             facts = compared(benchmark, settings, loaded, parts)
             command = [parts.redactor.redact(word) for word in occasion.command]
@@ -234,6 +235,15 @@ def sessions_of(samples: Sequence[Sample], repeats: int) -> list[tuple[Sample, i
     """The sessions of a run, all first ones before the second ones; a sample with responses has one for each of them."""
     most = max((n_sessions(sample, repeats) for sample in samples), default=0)
     return [(sample, repeat) for repeat in range(most) for sample in samples if repeat < n_sessions(sample, repeats)]
+
+
+def _refuse_keys(settings: RunSettings, parts: Parts) -> None:
+    """Raises SetupError before a setting that holds the value of a key is written to run.toml and provenance.json."""
+    if parts.redactor.holds_secret(as_toml(settings)):
+        raise SetupError(
+            "a setting holds the value of a key, and would be written to run.toml: leave it out "
+            "(keys are read from the variables that api_key_env and brave_key_env name)"
+        )
 
 
 def utc_now() -> str:

@@ -175,7 +175,7 @@ class ModelClient:
                 f"cannot reach the server of {self.endpoint.name} at {self.client.base_url}: "
                 f"{_cause(error)}. Is it running, and is --base-url right?"
             ) from error
-        return read_facts(response.content, self.endpoint.name)
+        return read_facts(self._redacted(response.content), self.endpoint.name)
 
     async def _post(self, body: bytes) -> httpx2.Response | None:
         """The response whatever its status; None where there was none."""
@@ -186,7 +186,7 @@ class ModelClient:
             return None
 
     def _redacted(self, body: bytes) -> bytes:
-        """The body of an error as the tape keeps it: a text that is cut first may end in half a key."""
+        """A body as the tape keeps that of an error: a text that is cut first may end in half a key."""
         return self.redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     async def _stop_if_unreachable(self, message: str) -> None:

@@ -199,6 +199,23 @@ def test_a_wrong_key_stops_the_run_and_is_never_shown(output: Output, monkeypatc
     assert b"sk-himitsu" not in kept
 
 
+def test_a_key_among_the_settings_or_in_what_a_server_says_of_itself_is_never_written(
+    output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-himitsu-123")
+    models = {"data": [{"id": "m", "max_model_len": 262_144, "owned_by": "you: sk-himitsu-123"}]}
+    with serving(scripted, models) as server:
+        chat = [*"run sample --limit 1 --out key --quiet --model m --base-url".split(), server.base_url]
+        assert run([*chat, "--set", 'model.extra_body={auth="sk-himitsu-123"}']) == 2
+        assert "a setting holds the value of a key" in output().err
+        assert run(chat) == 0
+    start = json.loads(Path("key/provenance.json").read_text(encoding="utf-8"))["starts"][0]
+    owner = start["servers"]["model"]["owned_by"]
+    assert owner == "you: ***"
+    kept = b"".join(path.read_bytes() for path in Path("key").rglob("*") if path.is_file())
+    assert b"sk-himitsu" not in kept
+
+
 def test_another_configuration_in_the_same_folder_is_refused(output: Output) -> None:
     assert run(["run", "sample", "--limit", "1", "--out", "one", "--quiet"]) == 0
     output()
