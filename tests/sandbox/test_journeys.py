@@ -151,7 +151,7 @@ def test_ctrl_c_while_a_command_is_imported_is_an_exit_code_and_no_traceback(mon
         (["run", "sample", "--judge", "gemma"], "judge gemma needs --judge-base-url URL"),
         (["run", "sample", "--search", "brave"], "needs a Brave key in BRAVE_API_KEY"),
         (["run", "sample", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"], "cannot reach the server of m"),
-        (["run", "sample", "--set", "model.decode.temp=1"], "setting model.decode.temp: Extra inputs"),
+        (["run", "sample", "--set", "model.decode.temp=1"], "there is no setting model.decode.temp"),
         (["run", "sample", "--set", "x"], "--set needs NAME=VALUE"),
         (["run", "sample", "--max-output-tokens", "262144"], "leaves no room in a context of 262144"),
         (["runn"], "there is no command 'runn'"),
@@ -205,7 +205,8 @@ def test_a_key_among_the_settings_or_in_what_a_server_says_of_itself_is_never_wr
     monkeypatch.setenv("OPENAI_API_KEY", "sk-himitsu-123")
     models = {"data": [{"id": "m", "max_model_len": 262_144, "owned_by": "you: sk-himitsu-123"}]}
     with serving(scripted, models) as server:
-        chat = [*"run sample --limit 1 --out key --quiet --model m --base-url".split(), server.base_url]
+        options = ["--limit", "1", "--out", "key", "--quiet", "--model", "m", "--base-url", server.base_url]
+        chat = ["run", "sample", *options]
         assert run([*chat, "--set", 'model.extra_body={auth="sk-himitsu-123"}']) == 2
         assert "a setting holds the value of a key" in output().err
         assert run(chat) == 0
