@@ -37,6 +37,7 @@ _LABELS = {
     "big5hkscs": "big5 big5-hkscs x-x-big5",
     "cp949": "euc-kr ks_c_5601-1987 cp949 windows-949",
 }
+_WESTERN = ("cp1252", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "koi8-r")
 # A page that says UTF-16 in bytes in which that can be read is not UTF-16 (HTML standard): the label means UTF-8.
 
 _EUC_RUNS = re.compile(
@@ -79,7 +80,8 @@ def decode(body: bytes, header_charset: str | None = None) -> Decoded:
     """The text of `body`, never failing: what cannot be read is U+FFFD, counted in `n_errors`.
 
     In this order: byte order mark; ISO-2022-JP escapes; valid UTF-8 with sequences of three bytes; the encoding that
-    the header, then the page declares, where the bytes obey it strictly and no other reading is plainly the right one;
+    the header, then the page declares (one of single bytes last), where the bytes obey it strictly and no other reading
+    is plainly the right one;
     else the reading of UTF-8, Shift_JIS (cp932) and EUC-JP with the fewest errors, then the largest share of kana.
     """
     marked = _by_mark(body)
@@ -94,10 +96,11 @@ def decode(body: bytes, header_charset: str | None = None) -> Decoded:
         # Three-byte sequences do not come out right by chance, whatever the page says.
         return utf_8
     readings = {"utf-8": utf_8, "cp932": _read(body, "cp932"), "euc-jp": _read(body, "euc-jp")}
-    for label in (header_charset, declared_charset(body)):
-        declared = _by_label(body, label, readings)
-        if declared is not None:
-            return _better_reading(declared, readings.values()) or declared
+    obeyed = [_by_label(body, label, readings) for label in (header_charset, declared_charset(body))]
+    # Any bytes obey a Western label, which many servers send by default: a stricter one that they obey too is the truth.
+    declared = min(filter(None, obeyed), key=lambda reading: reading.encoding in _WESTERN, default=None)
+    if declared is not None:
+        return _better_reading(declared, readings.values()) or declared
     if len(_LONG_SEQUENCE.findall(utf_8.text)) > _SEQUENCES_PER_ERROR * utf_8.n_errors:
         return utf_8
     return _fewest_errors(body, readings.values())

@@ -19,7 +19,7 @@ from tools.html import HTML_RULES, read_html
 from tools.pdf import PDF_RULES, read_pdf
 from tools.tool import ToolFailure
 
-TEXT_RULES = "r1"
+TEXT_RULES = "r2"
 """Revision of the rules for plain text and for decoding: a change that changes any text raises it."""
 
 MAX_TITLE_CHARS = 500

@@ -87,6 +87,13 @@ def test_lying_header_is_overruled_by_an_honest_meta() -> None:
     assert decode(cp932(page("Shift_JIS")), "ISO-8859-1").text == page("Shift_JIS")
 
 
+@pytest.mark.parametrize("label", ["Shift_JIS", "EUC-JP"])
+@pytest.mark.parametrize("header", ["ISO-8859-1", "windows-1252"])
+def test_a_table_of_names_without_kana_is_read_as_its_meta_says(label: str, header: str) -> None:
+    text = page(label, "千代田区 中央区 港区 新宿区")
+    assert decode(text.encode(label), header).text == text
+
+
 def test_half_width_katakana_page_keeps_its_declared_shift_jis() -> None:
     text = page("Shift_JIS", "ﾊﾝｶｸｶﾀｶﾅﾉﾍﾟｰｼﾞ" * 5)
     assert decode(cp932(text)) == Decoded(text, "cp932", 0)

@@ -114,7 +114,7 @@ def test_csv_is_shown_as_text_with_plain_line_ends() -> None:
         media_type="text/csv",
         text="年度,人口\n令和6年度,１，２３４人\n",
         body_sha256=hashlib.sha256(body).hexdigest(),
-        engine="text r1",
+        engine="text r2",
     )
 
 
@@ -150,7 +150,7 @@ def test_bytes_that_are_no_text_are_undecodable() -> None:
 
 
 def test_rules_name_everything_that_the_text_depends_on() -> None:
-    assert rules() == f"trafilatura 2.3.1 lxml {version('lxml')} r1; pypdf 7.1.1 pdfminer.six 20260107 r1; text r1"
+    assert rules() == f"trafilatura 2.3.1 lxml {version('lxml')} r1; pypdf 7.1.1 pdfminer.six 20260107 r1; text r2"
 
 
 def test_real_pages_give_the_same_text_in_any_order() -> None:
