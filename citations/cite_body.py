@@ -59,8 +59,9 @@ NUMBERED = re.compile(rf"{_ONE}\s*[:(,、 \-]", re.IGNORECASE)
 ADDRESS = re.compile(r"://|www\.", re.IGNORECASE)
 
 
-def read_body(body: str, titles: Mapping[str, int], *, spans: bool = False) -> BodyReading:
-    """What a cite body (trimmed) says. `titles` maps a page's title, as `title_key` gives it, to its number.
+def read_body(body: str, titles: Mapping[str, int | None], *, spans: bool = False) -> BodyReading:
+    """What a cite body (trimmed) says. `titles` maps a page's title, as `title_key` gives it, to its number, and
+    one that several pages bear to None: which of them is meant cannot be told.
 
     First match, after NFKC: C01 empty, C04 digits only, C06 address or title, C08 a span `[a-b]`, C07 page, C03 range,
     C02 list, C05 decorated number, C08 anything else. `spans`: the dialect's bodies are spans, and nothing else is.
@@ -77,9 +78,10 @@ def read_body(body: str, titles: Mapping[str, int], *, spans: bool = False) -> B
     plain = unicodedata.normalize("NFKC", bare).strip()[:MAX_BODY_CHARS]
     if NUMBER.fullmatch(plain):
         return BodyReading("C04", (int(plain),))
-    title = titles.get(title_key(plain)) if titles else None
-    if title is not None:
-        return BodyReading("C06", (title,))
+    key = title_key(plain) if titles else ""
+    if key in titles:
+        number = titles[key]
+        return BodyReading("C06", () if number is None else (number,))
     if ADDRESS.search(plain):
         numbered = NUMBERED.match(plain)
         return BodyReading("C06", (int(numbered[1]),) if numbered else ())

@@ -100,8 +100,18 @@ def source_of(
         cut=finish_reason in CUT_REASONS,
         # Spans are no page numbers, so no mark can stand for one.
         known=frozenset() if dialect.cite_body == "spans" else known,
-        titles={title_key(title): number for number, title in (titles or {}).items() if title.strip()},
+        titles=_by_title(titles or {}),
     )
+
+
+def _by_title(titles: Mapping[int, str]) -> dict[str, int | None]:
+    """The number of each title; None for one that several pages bear."""
+    found: dict[str, int | None] = {}
+    for number, title in titles.items():
+        if title.strip():
+            key = title_key(title)
+            found[key] = None if key in found else number
+    return found
 
 
 def _whole(source: Source, strict: Answer) -> Iterator[Fault]:

@@ -25,7 +25,7 @@ class Source:
     """An answer with what its reading depends on. `tokens` from `tag_spelling.scan`; `cut`: by the output limit.
 
     `known`: the numbers that the tools gave, None where no ledger is at hand. `titles`: page titles as
-    `cite_body.title_key` gives them, to numbers.
+    `cite_body.title_key` gives them, to numbers (None for one that several pages bear).
     """
 
     raw: str
@@ -33,7 +33,7 @@ class Source:
     tokens: tuple[Token, ...]
     cut: bool = False
     known: Collection[int] | None = None
-    titles: Mapping[str, int] = field(default_factory=dict[str, int])
+    titles: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
 
 
 @dataclass(frozen=True)

@@ -315,6 +315,13 @@ def test_a_title_is_recovered_as_its_page() -> None:
     assert read(report.recovered) == [{"text": "文。", "citations": [3]}]
 
 
+def test_a_title_that_several_pages_bear_is_recovered_as_none_of_them() -> None:
+    raw = "<sentence>文。<cite>東京都</cite></sentence>"
+    report = lint(raw, evidence=EVIDENCE, titles={1: "東京都", 2: "お知らせ", 3: " 東京都"})
+    assert [finding.code for finding in report.findings] == ["C06"]
+    assert read(report.recovered) == [{"text": "文。", "citations": []}]
+
+
 # Places in the text
 
 
