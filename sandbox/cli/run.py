@@ -190,6 +190,8 @@ def run(
         playing = with_verdicts(derived.playing if derived else Playing(), verdicts_from or [], folder)
         end = _run(chosen, resolved, folder, playing, quiet=quiet)
         done.append(_finished(folder, end))
+        if playing.modes.fork_round is not None:
+            _tell_of_short_sessions(folder, playing.modes.fork_round)
     _show(done, as_json_only=json_)
 
 
@@ -208,6 +210,18 @@ def _run(benchmark: Benchmark, settings: RunSettings, folder: Path, playing: Pla
     for note in end.notes:
         print(f"pincite: {note}", file=sys.stderr)
     return end
+
+
+def _tell_of_short_sessions(folder: Path, fork_round: int) -> None:
+    """Answers that were given before the fork are the recorded model's, and stand under the name of the other one."""
+    rounds = [len(record.rounds) for record in open_run(folder).records() if record.outcome == "answered"]
+    n_short = sum(n <= fork_round for n in rounds)
+    if n_short:
+        print(
+            f"pincite: {n_short} of {len(rounds)} answers came by round {fork_round}, before the fork: they are the "
+            "recorded model's own; fork at an earlier round to have them from --model",
+            file=sys.stderr,
+        )
 
 
 def _answers(file: Path, model: str | None) -> Overrides:

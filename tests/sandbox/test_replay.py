@@ -255,6 +255,16 @@ def test_a_fork_keeps_the_recorded_rounds_and_goes_on_with_another_model(output:
     assert json.loads(output().out)["digest"] == summary["digest"]
 
 
+def test_answers_that_came_before_the_fork_are_said_to_be_the_recorded_model_s(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    n_rounds = sorted(len(record.rounds) for record in read_records(Path("run")))
+    output()
+    assert run(["run", "sample", "--fork", f"run@{n_rounds[0] - 1}", "--out", "before", "--quiet"]) == 0
+    assert output().err == ""
+    assert run(["run", "sample", "--fork", f"run@{n_rounds[-1]}", "--out", "behind", "--quiet"]) == 0
+    assert "2 of 2 answers came by round" in output().err
+
+
 def test_half_of_a_fork_does_not_go_on_as_another_fork_or_as_an_ordinary_run(output: Output) -> None:
     assert run(["run", "sample", "--limit", "3", "--out", "run", "--quiet"]) == 0
     ordinary = ["run", "sample", "--out", "part", "--quiet"]
