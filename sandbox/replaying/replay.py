@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import httpx2
+
 from cassettes.configuration import Configuration
-from cassettes.errors import MissReport, TapeMiss
+from cassettes.errors import MissReport, TapeError, TapeMiss
 from cassettes.modes import Modes
 from cassettes.naming import session_name
 from cassettes.redact import Redactor
@@ -60,7 +62,9 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One session, played. `record` None where a request was missing; `unplayed` = entries that nothing asked for."""
+    """One session, played. `record` None where a request was missing or broken off; `unplayed` = entries that nothing
+    asked for.
+    """
 
     key: Key
     record: Record | None
@@ -182,7 +186,9 @@ class _Work:
         ]
 
     async def play(self, key: Key) -> Played:
-        """One session. A miss is a result; whatever else is wrong with the tape is raised."""
+        """One session. A miss is a result, and so is a call that was broken off; whatever else is wrong with the tape is
+        raised.
+        """
         sample = self.samples.get(key[0])
         if sample is None:
             raise SetupError(f"sample {key[0]} has a record but is not in samples.jsonl")
@@ -193,6 +199,10 @@ class _Work:
                 record = await run_session(sample, key[1], self.parts, self.rules, tape)
             except TapeMiss as miss:
                 missed = Missed(key, miss.report)
+            except httpx2.RequestError:
+                # Tools and models take what a server does to them; a search of a corpus has no server. Its caller was
+                # stopped (Ctrl-C) while it was under way, and the session goes on from there when the run does.
+                pass
             report = tape.report()
         return Played(key, record, tape_row(*key, report), report.total("unplayed"), missed)
 
@@ -216,6 +226,9 @@ async def _replay_part(
 
 def _result(stored: StoredRun, played: Played, recorded_sha256: bytes) -> Result:
     sha256, differs = b"", None
+    if played.record is None and played.missed is None:
+        name = session_name(*played.key)
+        raise TapeError(f"session {name} has a record, but its tape ends in a call that was broken off: not of one run")
     if played.record is not None:
         sha256 = _sha256(played.record)
         if sha256 != recorded_sha256:
