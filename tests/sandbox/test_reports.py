@@ -183,7 +183,7 @@ def test_settings_of_another_version_are_named(stored_run: Path, capsys: pytest.
     assert report(stored_run) == 2
     assert capsys.readouterr().err == (
         f"pincite: {stored_run / 'run.toml'} is not of this version of pincite: "
-        "setting later: Extra inputs are not permitted\n"
+        "there is no setting later; the run.toml of any run names all of them\n"
     )
 
 
