@@ -227,17 +227,17 @@ def test_a_stream_left_early_closes_its_connection_and_the_next_call_works() -> 
 
 
 @pytest.mark.parametrize(
-    ("page", "error"),
+    ("page", "total_s", "error"),
     [
-        (Page(EVENTS[0] * 1_000, headers=SSE, chunked=True, endless=True), httpx2.ReadError),
-        (Page(EVENTS[0], headers=SSE, reset=True), httpx2.RemoteProtocolError),
-        (Page(EVENTS[0] * 50, headers=SSE, chunked=True, drip_s=0.05), httpx2.ReadTimeout),
+        (Page(EVENTS[0] * 1_000, headers=SSE, chunked=True, endless=True), 60.0, httpx2.ReadError),
+        (Page(EVENTS[0], headers=SSE, reset=True), 60.0, httpx2.RemoteProtocolError),
+        (Page(EVENTS[0] * 50, headers=SSE, chunked=True, drip_s=0.05), 1.0, httpx2.ReadTimeout),
     ],
     ids=["endless", "reset", "drip"],
 )
-def test_a_broken_stream_is_an_error_of_httpx2(page: Page, error: type[Exception]) -> None:
+def test_a_broken_stream_is_an_error_of_httpx2(page: Page, total_s: float, error: type[Exception]) -> None:
     async def scene() -> None:
-        client = httpx2.AsyncClient(transport=_transport(total_timeout_s=1.0))
+        client = httpx2.AsyncClient(transport=_transport(total_timeout_s=total_s))
         async with (
             WebServer({"/": page}) as server,
             client,
