@@ -199,7 +199,14 @@ def read_records(folder: Path) -> Iterator[Record]:
             except ValidationError as error:
                 first = error.errors()[0]
                 where = ".".join(str(part) for part in first["loc"])
-                raise SetupError(f"{path} line {number} cannot be read: {where} {first['msg']}") from error
+                raise SetupError(
+                    f"{path} line {number} cannot be read: {where} {first['msg']}; {from_tapes(folder)}"
+                ) from error
+
+
+def from_tapes(folder: Path) -> str:
+    """What to do about records that cannot be used."""
+    return f"pincite report {folder} --rebuild makes the records anew from the tapes"
 
 
 def read_provenance(folder: Path) -> Provenance | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sandbox.benchmarks.table import measures_of, type_name_of
 from sandbox.endpoint.lenient import mapping
-from sandbox.folder.store import RECORDS, SETTINGS, read_provenance, read_records
+from sandbox.folder.store import RECORDS, SETTINGS, from_tapes, read_provenance, read_records
 from sandbox.folder.tape_reports import counts, read_rows
 from sandbox.linting.recovered import recovered_labels
 from sandbox.measuring.measures import Measures
@@ -38,7 +38,9 @@ class StoredRun:
         for record in read_records(self.path):
             key = (record.sample_id, record.repeat)
             if key in seen:
-                raise SetupError(f"{self.path / RECORDS} holds sample {key[0]}, repeat {key[1]}, twice")
+                raise SetupError(
+                    f"{self.path / RECORDS} holds sample {key[0]}, repeat {key[1]}, twice; {from_tapes(self.path)}"
+                )
             seen.add(key)
             yield record
 

@@ -196,7 +196,14 @@ def test_a_record_that_comes_out_different_is_named_with_its_first_difference(ou
 def test_lost_records_are_made_anew_from_the_tapes(output: Output) -> None:
     assert run(["run", "sample", "--limit", "3", "--out", "run", "--json", "--quiet"]) == 0
     recorded = json.loads(output().out)
-    Path("run/records.jsonl").unlink()
+    records = Path("run/records.jsonl")
+    records.write_bytes(b"\xff" + records.read_bytes())
+    assert run(["verify", "run"]) == 3
+    assert "records.jsonl line 1 cannot be read" in (said := output().out)
+    assert "pincite report run --rebuild makes the records anew from the tapes" in said
+    assert run(["report", "run", "--rebuild", "--json"]) == 0
+    assert json.loads(output().out)["digest"] == recorded["digest"]
+    records.unlink()
     assert run(["report", "run", "--rebuild", "--json"]) == 0
     rebuilt = json.loads(output().out)
     assert {name: rebuilt[name] for name in ("digest", "metrics", "usage", "tape")} == {

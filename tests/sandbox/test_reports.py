@@ -207,7 +207,10 @@ def test_a_session_that_stands_there_twice_is_refused(stored_run: Path, capsys: 
     with records.open("a", encoding="utf-8") as file:
         file.write(first)
     assert report(stored_run) == 2
-    assert capsys.readouterr().err == f"pincite: {records} holds sample tmg-0001, repeat 0, twice\n"
+    assert capsys.readouterr().err == (
+        f"pincite: {records} holds sample tmg-0001, repeat 0, twice; "
+        f"pincite report {stored_run} --rebuild makes the records anew from the tapes\n"
+    )
 
 
 def test_what_the_tape_did_is_the_sum_over_the_last_row_of_each_session(stored_run: Path) -> None:
