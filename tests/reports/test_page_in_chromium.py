@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.cli import main
 from sandbox.folder.stored_run import open_run
 from sandbox.reports.page_filter import Context, flips, fold, matches, words
 from sandbox.reports.page_format import CodePoints, Row
@@ -422,6 +423,24 @@ def test_two_runs_stand_side_by_side(browser: Chromium, broken: Path, better: Pa
     page.wait_for("document.querySelectorAll('.side .sentences').length === 2")
     page.key("c")
     assert page.run("location.hash") == "#question=q-C02"
+    clean(page)
+    page.close()
+
+
+def test_what_is_never_scored_is_drawn_hollow_in_every_run_and_a_cut_id_shows_that_it_is(
+    browser: Chromium, sample: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    assert main.run(["run", "sample", "--limit", "3", "--quiet", "--out", str(other)]) == 0
+    page = browser.open(page_of(sample, other, out=tmp_path / "two.html"))
+    page.wait_for("document.querySelector('.qt td.id a')")
+    drawn = "[...document.querySelectorAll('.dots .hollow')].map((mark) => getComputedStyle(mark).fill)"
+    panel = page.run("getComputedStyle(document.querySelector('.panel')).backgroundColor")
+    assert page.run(drawn) == [panel, panel]
+    page.run("document.querySelector('.qt td.id a').textContent = 'long'.repeat(30)")
+    link = "document.querySelector('.qt td.id a')"
+    assert page.run(f"{link}.offsetWidth <= {link}.parentElement.clientWidth")
+    assert page.run(f"getComputedStyle({link}).textOverflow") == "ellipsis"
     clean(page)
     page.close()
 
