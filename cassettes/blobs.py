@@ -264,6 +264,10 @@ def flush(descriptor: int, folder: Path | None) -> None:
 
 def disk_error(path: Path, error: OSError) -> TapeDiskError:
     """What a failed write means and what to do about it."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return TapeDiskError(
+            f"cannot write {path}: {error.strerror or error}; mend that or choose another place, and repeat the command"
+        )
     return TapeDiskError(
         f"cannot write {path}: {error.strerror or error}. What was recorded before is whole; "
         "make room and repeat the same command, it goes on where the tape ends."

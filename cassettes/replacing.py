@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,4 +31,5 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     except OSError as error:
         raise disk_error(path, error) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be removed was not made either, or the error above says why
+            beside.unlink()

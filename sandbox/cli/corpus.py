@@ -193,13 +193,15 @@ def check_links(
 
 @contextmanager
 def _progress(what: str) -> Generator[Watch]:
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     ) as progress:
         task = progress.add_task(what, total=None)
 

@@ -19,13 +19,15 @@ from tests.sandbox.conftest import Output
         ("validate sample --data 質問.jsonl", "plays its own bundled questions, not 質問.jsonl"),
         ("run multichallenge --mini --corpus 資料", "multichallenge reads no documents: leave out --corpus 資料"),
         ("lint answers.jsonl --json --format sarif", "--json and --format sarif both say what is written"),
+        ("corpus build 無い --out corpus", "無い does not exist; give a folder of documents or a manifest.jsonl\n"),
         ("report one two --across --html page.html", "--across prints a table and --html writes a page"),
     ],
 )
-def test_what_would_be_passed_over_in_silence_is_refused(output: Output, command: str, sentence: str) -> None:
+def test_what_cannot_be_done_as_asked_is_refused_in_one_line(output: Output, command: str, sentence: str) -> None:
     assert run(command.split()) == 2
     printed = output()
     assert sentence in printed.err
+    assert printed.err.count("\n") == 1
     assert printed.out == ""
 
 
@@ -65,3 +67,13 @@ def test_runs_that_measure_nothing_in_common_are_not_sent_to_force(output: Outpu
     told = output().err
     assert "they measure nothing in common" in told
     assert "--force" not in told
+
+
+def test_an_export_to_a_place_that_cannot_be_is_not_told_to_make_room(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "1", "--quiet", "--out", "one"]) == 0
+    output()
+    Path("file").touch()
+    assert run(["cassette", "export", "one", "--vcr", "file/below"]) == 2
+    told = output().err
+    assert "Not a directory; mend that or choose another place" in told
+    assert "make room" not in told
