@@ -55,6 +55,12 @@ class Player:
 
     def played(self, asked: Asked) -> TapeResponse | None:
         """The recorded answer, as the channel's rule finds it."""
+        answer = self._found(asked)
+        if answer is not None and self.is_forked(asked):
+            self.counts[asked.channel].forked += 1
+        return answer
+
+    def _found(self, asked: Asked) -> TapeResponse | None:
         rule = self.modes.rule(asked.channel)
         if rule in ("live", "compare"):
             return None

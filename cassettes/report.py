@@ -21,6 +21,8 @@ class ChannelReport:
 
     played: int = 0
     """Answered by the session's own recording (or by that of the session it was forked from)."""
+    forked: int = 0
+    """Of `played`: the rounds that a fork takes from its source, also where a resumed fork has copied them already."""
     same_messages: int = 0
     """Of `played`: only the messages were the same."""
     same_position: int = 0

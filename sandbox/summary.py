@@ -64,7 +64,8 @@ class UsageByRole(Figures):
 
 class TapeCounts(Figures):
     """What the tape did: exchanges made, misses, lenient steps; pages and searches that the pool of recorded runs answered
-    or lacked; judge calls that other runs' tapes answered.
+    or lacked; judge calls that other runs' tapes answered. Only forks have `fork_recorded`, the exchanges with the model
+    that the source answered, up to the round of the fork, and `fork_live`, those after it.
     """
 
     interactions: int = 0
@@ -73,6 +74,8 @@ class TapeCounts(Figures):
     pool_hits: int = 0
     pool_misses: int = 0
     judge_hits: int = 0
+    fork_recorded: int = Field(default=0, exclude_if=lambda n: n == 0)
+    fork_live: int = Field(default=0, exclude_if=lambda n: n == 0)
 
 
 class Seconds(Figures):

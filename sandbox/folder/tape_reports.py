@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from cassettes.report import SessionReport
 from sandbox.record import Row
@@ -20,7 +20,8 @@ REPORTS = "tape.jsonl"
 class TapeRow(Row):
     """The counts of one session. `interactions` = every exchange that it made, whoever answered it.
 
-    `pool_hits`, `pool_misses`: searches and pages on the recorded web; `judge_hits`: verdicts that other runs had.
+    `pool_hits`, `pool_misses`: searches and pages on the recorded web; `judge_hits`: verdicts that other runs had;
+    `fork_recorded`, `fork_live`: exchanges with the model of a fork up to its round, from the source, and after it.
     """
 
     sample_id: str
@@ -33,13 +34,15 @@ class TapeRow(Row):
     pool_hits: int
     pool_misses: int
     judge_hits: int = 0
+    fork_recorded: int = Field(default=0, exclude_if=lambda n: n == 0)
+    fork_live: int = Field(default=0, exclude_if=lambda n: n == 0)
 
 
 def tape_row(sample_id: str, repeat: int, report: SessionReport) -> TapeRow:
     """The row of a finished session."""
     played, live = report.total("played"), report.total("live")
     pool_hits, pool_empty = report.total("pool_hits"), report.total("pool_empty")
-    judge = report.channels["judge"]
+    judge, model = report.channels["judge"], report.channels["model"]
     return TapeRow(
         sample_id=sample_id,
         repeat=repeat,
@@ -51,6 +54,8 @@ def tape_row(sample_id: str, repeat: int, report: SessionReport) -> TapeRow:
         pool_hits=pool_hits - judge.pool_hits,
         pool_misses=report.total("pool_misses") - judge.pool_misses,
         judge_hits=judge.pool_hits,
+        fork_recorded=model.forked,
+        fork_live=model.played + model.live - model.forked if model.forked else 0,
     )
 
 
@@ -80,4 +85,6 @@ def counts(rows: Iterable[TapeRow]) -> TapeCounts:
         pool_hits=sum(row.pool_hits for row in rows),
         pool_misses=sum(row.pool_misses for row in rows),
         judge_hits=sum(row.judge_hits for row in rows),
+        fork_recorded=sum(row.fork_recorded for row in rows),
+        fork_live=sum(row.fork_live for row in rows),
     )

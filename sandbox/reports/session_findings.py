@@ -85,6 +85,8 @@ def tape_line(row: TapeRow) -> str:
     counts = {
         "recorded": row.played,
         "live": row.live,
+        "model calls up to the fork": row.fork_recorded,
+        "model calls after it": row.fork_live,
         "searches and pages from other runs": row.pool_hits,
         "verdicts from other runs": row.judge_hits,
         "searches and pages that no run had": row.pool_misses,

@@ -319,7 +319,8 @@ WEB_HITS, LENIENT = "searches and pages from recorded runs", "LENIENT answers, n
 THINKING = "answers with reasoning"
 CONTRADICTIONS = "  contradict one another"
 LEFT_REASONING = "  left in the answer (no reasoning parser?)"
-IF_ANY = (JUDGE_HITS, WEB_HITS, LENIENT, THINKING, LEFT_REASONING, CONTRADICTIONS)
+FORKED = "  up to the fork, from its tape"
+IF_ANY = (JUDGE_HITS, FORKED, WEB_HITS, LENIENT, THINKING, LEFT_REASONING, CONTRADICTIONS)
 """Rows that stand in the table only where a run has something to say in them."""
 
 WORK_ROWS = (
@@ -327,6 +328,7 @@ WORK_ROWS = (
     _Row(LEFT_REASONING, lambda made: str(made.flags.get("reasoning_in_content", 0))),
     _Row("rounds per session", lambda made: f"{made.rounds / made.sessions:.1f}" if made.sessions else NOTHING),
     _Row("model calls", lambda made: f"{made.usage.model.calls:,}"),
+    _Row(FORKED, lambda made: f"{made.tape.fork_recorded:,}"),
     _Row("  tokens in", lambda made: f"{made.usage.model.prompt_tokens:,}"),
     _Row("  tokens out", lambda made: f"{made.usage.model.completion_tokens:,}"),
     _Row("judge calls", lambda made: f"{made.usage.judge.calls:,}"),

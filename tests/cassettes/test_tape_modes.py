@@ -201,7 +201,7 @@ def test_a_fork_plays_another_model_to_its_round_and_then_goes_live(tmp_path: Pa
 
     answers, report = within(tmp_path / "b", Modes.fork(1), scene, Others(source))
     assert answers == ["検索せよ", "結果", "新しい答え", "外の結果"]
-    assert report == ChannelReport(played=1, live=1, appended=2)
+    assert report == ChannelReport(played=1, forked=1, live=1, appended=2)
 
     async def alone(tape: SessionTape) -> list[str]:
         return [
@@ -290,11 +290,14 @@ def test_a_resumed_fork_goes_on_from_its_own_tape(tmp_path: Path) -> None:
         await tape.exchange(chat("一", "r01"), Silent())
         await tape.exchange(chat("二", "r02"), says("新しい答え"))
 
-    async def go_on(tape: SessionTape) -> list[str]:
-        return [await text(tape, chat("一", "r01"), Silent()), await text(tape, chat("二", "r02"), Silent())]
+    async def go_on(tape: SessionTape) -> tuple[list[str], ChannelReport]:
+        answers = [await text(tape, chat("一", "r01"), Silent()), await text(tape, chat("二", "r02"), Silent())]
+        return answers, tape.report().channels["model"]
 
     within(tmp_path / "b", Modes.fork(1), begin, Others(source))
-    assert within(tmp_path / "b", Modes.fork(1), go_on, Others(source)) == ["検索せよ", "新しい答え"]
+    answers, report = within(tmp_path / "b", Modes.fork(1), go_on, Others(source))
+    assert answers == ["検索せよ", "新しい答え"]
+    assert report == ChannelReport(played=2, forked=1)
 
 
 def test_what_a_judge_said_in_another_run_is_not_asked_again(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -253,6 +254,9 @@ def test_a_fork_keeps_the_recorded_rounds_and_goes_on_with_another_model(output:
         options = ["--model", "m", "--base-url", server.base_url, "--json", "--quiet", "--out", "fork"]
         assert run(["run", "sample", "--fork", "run@2", *options]) == 0
     summary = json.loads(output().out)
+    assert (summary["tape"]["fork_recorded"], summary["tape"]["fork_live"]) == (2 * 2, 2 * 1)
+    assert run(["report", "fork"]) == 0
+    assert re.search(r"model calls +6\n.*up to the fork, from its tape +4\n", output().out)
     recorded = {row.sample_id: row for row in read_records(Path("run"))}
     for row in read_records(Path("fork")):
         assert row.answer == final
