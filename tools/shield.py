@@ -43,6 +43,11 @@ def neutralise(text: str) -> Neutralised:
     n = 0
     if any(bracket in text for bracket in "<＜﹤"):
         text, n = _rewrite(_ANGLES, _TAG_OR_TOKEN, text)
+        n_inner = n
+        while n_inner:
+            # What stood around a tag may be one itself now: `<|a<cite>|>`. MAX_TAG_CHARS bounds how deep that goes.
+            text, n_inner = _rewrite(_ANGLES, _TAG_OR_TOKEN, text)
+            n += n_inner
     if any(bracket in text for bracket in "[［"):
         text, n_square = _rewrite(_SQUARES, _SQUARE_TOKEN, text)
         n += n_square

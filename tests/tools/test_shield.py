@@ -78,6 +78,14 @@ FRAGMENTS = st.lists(
 ).map("".join)  # fmt: skip
 
 
+def test_what_stands_around_a_tag_may_be_one_itself() -> None:
+    assert neutralise("</<cite>|>") == Neutralised("‹/‹cite›¦›", 2)
+    assert neutralise("<|im_start<cite>|>") == Neutralised("‹¦im_start‹cite›¦›", 2)
+    deep = "<|" * 300 + "<cite>" + "|>" * 300
+    once = neutralise(deep)
+    assert (neutralise(once.text).n, once.n > 10) == (0, True)
+
+
 @given(FRAGMENTS)
 def test_what_comes_out_is_stable_and_holds_no_tag(text: str) -> None:
     once = neutralise(text)
