@@ -9,6 +9,7 @@ import importlib
 import logging
 import sys
 from io import TextIOWrapper
+from typing import TextIO
 
 import typer
 
@@ -25,8 +26,7 @@ def call(module: str, name: str, arguments: list[str]) -> int:
         # They warn about other people's pages, line by line; what matters of it is in the page's notes.
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            speak_everything(stream)
+        speak_everything(stream)
     app: typer.Typer = importlib.import_module(module).app
     try:
         app(arguments, prog_name=name)
@@ -44,12 +44,14 @@ def call(module: str, name: str, arguments: list[str]) -> int:
     return 0
 
 
-def speak_everything(stream: TextIOWrapper) -> None:
+def speak_everything(stream: TextIO) -> None:
     """Have a stream take every text: a page's words are not bound to the encoding of somebody's terminal.
 
     Files and pipes get UTF-8, whatever the locale, so that the same command writes the same bytes and JSON is JSON. A
     terminal keeps its encoding; what that cannot say is shown as `\\u3042`, and so is half a surrogate pair everywhere.
     """
+    if not isinstance(stream, TextIOWrapper):
+        return  # somebody else's, as in a test
     if stream.isatty():
         stream.reconfigure(errors="backslashreplace")
     else:
