@@ -31,7 +31,7 @@ from cassettes.warc import export_warc
 from sandbox.folder.bundled import recorded_run
 from sandbox.folder.store import SETTINGS, RunFolder
 from sandbox.reports import tape_text
-from sandbox.reports.terminal import console_for
+from sandbox.reports.figures import console_for
 from tools.tool import SetupError
 
 app = typer.Typer(

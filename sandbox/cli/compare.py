@@ -18,7 +18,7 @@ from sandbox.comparing.comparison import compare as compare_questions
 from sandbox.comparing.judge_agreement import gravest, judge_agreement, same_answers, told
 from sandbox.folder.stored_run import open_run
 from sandbox.reports.compare import comparison_report
-from sandbox.reports.terminal import console_for
+from sandbox.reports.figures import console_for
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)

@@ -34,8 +34,8 @@ from sandbox.judging.sheet import (
     sheet_rows,
 )
 from sandbox.judging.sheet_file import Blank, read_sheet, write_sheet
+from sandbox.reports.figures import console_for
 from sandbox.reports.judges import agreement_report
-from sandbox.reports.terminal import console_for
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 from tools.tool import SetupError
 

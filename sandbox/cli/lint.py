@@ -28,8 +28,8 @@ from sandbox.linting.lint_input import GivenAnswer, answers_in, answers_of_run, 
 from sandbox.linting.lint_run import Examined, FormatTally, lint_record
 from sandbox.measuring.measures import checks_citations
 from sandbox.reports import sarif
+from sandbox.reports.figures import console_for
 from sandbox.reports.lint_text import CodeTable, finding_lines
-from sandbox.reports.terminal import console_for
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)

@@ -20,7 +20,8 @@ from sandbox.folder.bundled import recorded_run
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.folder.tape_reports import counts
 from sandbox.replaying.replay import ReplayEnd, ReplayPlan, Result, replay
-from sandbox.reports.terminal import console_for, print_report
+from sandbox.reports.figures import console_for
+from sandbox.reports.terminal import print_report
 from sandbox.summary import Summary, as_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)

@@ -18,9 +18,10 @@ from sandbox.folder.store import read_provenance
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.replaying.rebuild import rebuild as rebuild_records
 from sandbox.reports.across_models import across_report
+from sandbox.reports.figures import console_for
 from sandbox.reports.html import LARGE_BYTES, PageOptions, PageWritten, write_page
 from sandbox.reports.page_data import PagesKept
-from sandbox.reports.terminal import console_for, print_report
+from sandbox.reports.terminal import print_report
 from sandbox.summary import as_json
 from tools.tool import SetupError
 

@@ -33,8 +33,9 @@ from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import open_run
 from sandbox.loading.rows import shown
 from sandbox.replaying.derived import Derived, fork, fork_point, web_replay, with_verdicts
+from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
-from sandbox.reports.terminal import console_for, print_report
+from sandbox.reports.terminal import print_report
 from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import Overrides, RunSettings, file_name, resolve

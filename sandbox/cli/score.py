@@ -27,8 +27,9 @@ from sandbox.linting.recovered import RECOVERED_TAPE, Asked, Recording, ask_reco
 from sandbox.measuring.measures import checks_citations
 from sandbox.record import Record
 from sandbox.replaying.derived import rejudge, with_verdicts
+from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
-from sandbox.reports.terminal import console_for, print_report
+from sandbox.reports.terminal import print_report
 from sandbox.rescore import rescored
 from sandbox.run import Occasion, utc_now
 from sandbox.run import run as run_benchmark

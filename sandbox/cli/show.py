@@ -16,11 +16,11 @@ from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.folder.tape_reports import read_rows
 from sandbox.linting.lint_run import FormatTally
 from sandbox.record import Record
+from sandbox.reports.figures import console_for
 from sandbox.reports.session import session_text
 from sandbox.reports.session_findings import Beside
 from sandbox.reports.session_history import histories_of
 from sandbox.reports.session_parts import View
-from sandbox.reports.terminal import console_for
 from sandbox.reports.untrusted import one_line
 from tools.tool import SetupError
 

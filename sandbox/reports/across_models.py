@@ -15,8 +15,7 @@ from sandbox.comparing.across_models import AcrossModels, ModelFigures, Spread
 from sandbox.measuring.tally import NamedMeasure
 from sandbox.measuring.two_arms import ARM, Arms
 from sandbox.reports.compare import points
-from sandbox.reports.figure_table import figure_table
-from sandbox.reports.terminal import NOTHING, percent
+from sandbox.reports.figures import NOTHING, figure_table, percent
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
 

@@ -16,8 +16,7 @@ from rich.text import Text
 from sandbox.comparing.comparison import Comparison, MovedSide, Side
 from sandbox.comparing.metric_change import AsZero
 from sandbox.measuring.tally import NamedMeasure
-from sandbox.reports.figure_table import figure_table
-from sandbox.reports.terminal import NOTHING, percent
+from sandbox.reports.figures import NOTHING, as_words, figure_table, percent
 from sandbox.reports.two_judges import agreement_text
 from sandbox.reports.untrusted import one_line
 from sandbox.settings import EMBEDDED
@@ -177,7 +176,7 @@ def _changes(made: Comparison) -> Table:
     shared = [one for one in made.measures if one.always and made.metrics[one.name].pairs]
     table = figure_table("Where it comes from: A → B", ["questions", *(one.short for one in shared)])
     for change in made.changes:
-        before, after = _words(change.a), _words(change.b)
+        before, after = as_words(change.a), as_words(change.b)
         label = f"{before}, both" if before == after else f"{before} → {after}"
         table.add_row(label, str(change.questions), *(points(change.share[one.name]) for one in shared))
     table.add_section()
@@ -190,15 +189,11 @@ def _changes(made: Comparison) -> Table:
     return table
 
 
-def _words(key: str) -> str:
-    return one_line(key.replace("_", " "))
-
-
 def _by_type(made: Comparison) -> Table:
     there = [one for one in made.measures if any(one.name in change.metrics for change in made.by_task_type.values())]
     known_by = [one for one in there if one.headline] or there[:1]
     table = figure_table(
-        f"By {_words(made.type_name)}, B − A", ["n", *(column for one in known_by for column in (one.short, ""))]
+        f"By {as_words(made.type_name)}, B − A", ["n", *(column for one in known_by for column in (one.short, ""))]
     )
     for task_type, change in made.by_task_type.items():
         cells = [
@@ -238,13 +233,13 @@ def _why(a: MovedSide, b: MovedSide, measures: Sequence[NamedMeasure]) -> str:
         ]
     for letter, mine, other in (("A", a, b), ("B", b, a)):
         flags = [flag for flag in mine.flags if flag not in other.flags and flag != mine.state]
-        reasons += [f"{', '.join(map(_words, flags))} in {letter}"] if flags else []
+        reasons += [f"{', '.join(map(as_words, flags))} in {letter}"] if flags else []
     return "; ".join(reasons) or "another verdict on an answer of the same kind"
 
 
 def _state(side: MovedSide) -> str:
-    causes = f" ({', '.join(map(_words, side.causes))})" if side.causes else ""
-    return f"{_words(side.state)}{causes}"
+    causes = f" ({', '.join(map(as_words, side.causes))})" if side.causes else ""
+    return f"{as_words(side.state)}{causes}"
 
 
 def _notes(made: Comparison) -> Text:

@@ -32,7 +32,7 @@ from sandbox.reports.page_filter import only
 from sandbox.reports.page_format import VERSION, ComparedShown, Index, Row
 from sandbox.reports.page_pack import PackedRun, PackedSession, Selection, pack_run
 from sandbox.reports.page_static import static_summary, title
-from sandbox.reports.terminal import LETTERS
+from sandbox.reports.run_tables import LETTERS
 from sandbox.reports.untrusted import HIDDEN
 from tools.tool import SetupError
 

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from sandbox.judging.human_labels import BetweenRaters, KindAgreement, LabelAgreement
 from sandbox.judging.sheet import Kind
-from sandbox.reports.figure_table import figure_table
-from sandbox.reports.terminal import NOTHING, percent
+from sandbox.reports.figures import NOTHING, figure_table, percent, percent_range
 from sandbox.reports.untrusted import one_line
 from sandbox.verdict_counts import JudgeCounts
 
@@ -27,7 +26,7 @@ def agreement_report(kinds: Mapping[Kind, KindAgreement], judging: JudgeCounts) 
     figures = figure_table("People and judge", ["n", "agree %", "95 % interval", "κ", "α", "in the run %", "κ"])
     asked = list(_asked(kinds))
     for name, made in asked:
-        interval = NOTHING if made.interval is None else f"{percent(made.interval[0])}–{percent(made.interval[1])}"
+        interval = percent_range(made.interval)
         n = str(made.labelled - made.ties)
         weighted = (percent(made.agreement_in_run), coefficient(made.kappa_in_run))
         row = (percent(made.agreement), interval, coefficient(made.kappa), coefficient(made.alpha), *weighted)

@@ -22,7 +22,7 @@ from citations.findings import CODES
 from citations.lint import Finding, LintReport
 from citations.losses import Losses
 from sandbox.linting.lint_run import RecoveredFigures
-from sandbox.reports.terminal import percent
+from sandbox.reports.figures import percent
 from sandbox.reports.untrusted import ELLIPSIS, cut, one_line, visible
 
 MAX_FINDINGS = 20

@@ -13,7 +13,7 @@ from sandbox.comparing.comparison import Occasion, compare
 from sandbox.comparing.judge_agreement import same_answers
 from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_format import ChangeShown, ComparedShown
-from sandbox.reports.terminal import LETTERS
+from sandbox.reports.run_tables import LETTERS
 
 
 def compared_with_first(runs: Sequence[StoredRun]) -> tuple[ComparedShown, ...]:

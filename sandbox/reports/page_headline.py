@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sandbox.reports.figures import percent
 from sandbox.reports.page_format import Headline, HeadPart
-from sandbox.reports.terminal import percent
 from sandbox.summary import Summary
 
 EMPTY = Headline((HeadPart("No session of this run is finished yet.", strong=False),), "")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 
 from sandbox.measuring.tally import Metric
+from sandbox.reports.figures import NOTHING, percent
 from sandbox.reports.page_format import RunShown
-from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
 
 

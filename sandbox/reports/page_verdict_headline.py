@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from sandbox.measuring.tally import Metric, NamedMeasure
 from sandbox.record import Outcome
+from sandbox.reports.figures import percent
 from sandbox.reports.page_format import Decisions, Headline, HeadPart
 from sandbox.reports.page_headline import EMPTY
-from sandbox.reports.terminal import percent
 from sandbox.summary import OTHER, Summary, TypeSummary
 
 NO_FACT = "Every session ended in an answer, and every answer got its verdict."

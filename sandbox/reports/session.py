@@ -16,6 +16,7 @@ from citations.markup import dialect_named, parse
 from citations.model import Answer, Citation, Sentence
 from sandbox.measuring.outcome import COUNTING
 from sandbox.record import CriterionRow, PageRow, PieceRow, Record, RoundRow, ScoreRow, ToolCallRow, VerdictRow
+from sandbox.reports.figures import percent
 from sandbox.reports.overlap import Span, densest_window, shared
 from sandbox.reports.session_findings import Beside, contradiction_lines, finding_lines, tape_line, times
 from sandbox.reports.session_parts import (
@@ -29,7 +30,6 @@ from sandbox.reports.session_parts import (
     title,
 )
 from sandbox.reports.session_verdict import criterion_lines, dialogue_lines
-from sandbox.reports.terminal import percent
 from sandbox.reports.untrusted import one_line, visible
 
 ARGUMENTS_CHARS = 200

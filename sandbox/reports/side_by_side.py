@@ -15,11 +15,10 @@ from rich.table import Table
 from sandbox.benchmarks.benchmark import PublishedForm
 from sandbox.benchmarks.table import BENCHMARKS
 from sandbox.measuring.tally import Metric
-from sandbox.reports.figure_table import figure_table
+from sandbox.reports.figures import NOTHING, figure_table
 from sandbox.reports.untrusted import one_line
 from sandbox.summary import Summary
 
-NOTHING = "–"
 ENGLISH, JAPANESE = "multichallenge", "j-multichallenge"
 MODEL_CELLS = 28
 PLAIN = "pass_rate"

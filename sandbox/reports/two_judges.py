@@ -12,9 +12,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sandbox.comparing.judge_agreement import Disagreement, JudgeAgreement
-from sandbox.reports.figure_table import figure_table
+from sandbox.reports.figures import NOTHING, figure_table, percent, percent_range
 from sandbox.reports.judges import ORDINAL, PASSING, coefficient
-from sandbox.reports.terminal import NOTHING, percent
 from sandbox.reports.untrusted import one_line
 
 TEXT_CELLS, REASON_CELLS = 74, 70
@@ -25,7 +24,7 @@ def agreement_text(made: JudgeAgreement) -> RenderableType:
     parts: list[RenderableType] = [*_disagreements(made), ""] if made.disagreements else []
     figures = figure_table("The two judges", ["n", "agree %", "95 % interval", "κ", "α", "only A", "only B"])
     for kind, found in made.kinds.items():
-        interval = NOTHING if found.interval is None else f"{percent(found.interval[0])}–{percent(found.interval[1])}"
+        interval = percent_range(found.interval)
         cells = (str(found.judged), percent(found.agreement), interval, coefficient(found.kappa))
         figures.add_row(kind, *cells, coefficient(found.alpha), str(found.only_a), str(found.only_b))
         if found.passing is not None:

@@ -12,9 +12,9 @@ import pytest
 
 from sandbox.cli import main
 from sandbox.folder.stored_run import open_run
+from sandbox.reports.figures import percent
 from sandbox.reports.page_filter import Context, flips, fold, matches, words
 from sandbox.reports.page_format import CodePoints, Row
-from sandbox.reports.terminal import percent
 from tests.reports import scenes
 from tests.reports.chromium import Chromium, Page
 from tests.reports.conftest import page_of

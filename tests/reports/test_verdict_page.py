@@ -11,9 +11,9 @@ import pytest
 
 from sandbox.folder.stored_run import open_run
 from sandbox.record import Record
+from sandbox.reports.figures import percent
 from sandbox.reports.page_filter import Context, flips, matches, words
 from sandbox.reports.page_format import Decided, Row
-from sandbox.reports.terminal import percent
 from tests.reports import scenes
 from tests.reports.chromium import Chromium, Page
 from tests.reports.conftest import page_of

@@ -18,7 +18,7 @@ from sandbox.comparing.judge_agreement import (
 )
 from sandbox.measuring.statistics import wilson
 from sandbox.record import PageRow, PieceRow, Record, UnitRow, VerdictRow
-from sandbox.reports.terminal import console_for
+from sandbox.reports.figures import console_for
 from sandbox.reports.two_judges import agreement_text
 
 ANSWER = "<sentence>令和６年度に撤廃された。<cite>1</cite></sentence><sentence>窓口は区役所。<cite>1</cite></sentence>"

@@ -13,8 +13,9 @@ from sandbox.cli.seam import call
 from sandbox.folder.stored_run import open_run
 from sandbox.folder.tape_reports import TapeRow
 from sandbox.record import Outcome, Record, Usage, VerdictRow
+from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
-from sandbox.reports.terminal import baseline_note, console_for, print_report
+from sandbox.reports.terminal import baseline_note, print_report
 from sandbox.reports.untrusted import one_line, visible
 from sandbox.summary import RunFacts, summarise
 
