@@ -58,13 +58,19 @@ class Occasion:
 class Playing:
     """Where answers come from: an ordinary run records and continues; others also play recorded runs.
 
-    `recorded` is the provenance of the run that is played, where some channel may not reach the outside.
+    `recorded` is the provenance of the run that is played, where some channel may not reach the outside. `sessions`:
+    (sample id, repeat) of those that can be played at all; None = all.
     """
 
     modes: Modes = field(default_factory=Modes.resume)
     others: Others = field(default_factory=Others)
     reach: frozenset[Reach] = EVERYTHING
     recorded: Provenance | None = None
+    sessions: frozenset[tuple[str, int]] | None = None
+
+    def plays(self, sample: Sample, repeat: int) -> bool:
+        """Whether the session can be played."""
+        return self.sessions is None or (sample.id, repeat) in self.sessions
 
     @property
     def said(self) -> str:
@@ -157,7 +163,7 @@ async def run(
                 folder.write(LEFT_OUT, "\n".join(loaded.left_out_lines))
             rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)
             samples = loaded.samples[: settings.limit]
-            keys = sessions_of(samples, settings.repeats)
+            keys = [key for key in sessions_of(samples, settings.repeats) if playing.plays(*key)]
             todo = [(sample, repeat) for sample, repeat in keys if (sample.id, repeat) not in folder.finished]
             with TapeSet(
                 out / TAPE,

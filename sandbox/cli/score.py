@@ -21,6 +21,7 @@ from cassettes.tape import TapeSet
 from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult, score_line
 from sandbox.assemble import judging_of, secrets_of
 from sandbox.endpoint.clients import Access, judge_client
+from sandbox.folder.sample_file import read_samples
 from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.linting.recovered import RECOVERED_TAPE, Asked, Recording, ask_recovered
@@ -31,7 +32,7 @@ from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import print_report
 from sandbox.rescore import rescored
-from sandbox.run import Occasion, utc_now
+from sandbox.run import Occasion, sessions_of, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import BASELINE, Overrides, file_name, resolve
 from sandbox.summary import Summary, as_json, summarise
@@ -160,6 +161,13 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
     except KeyboardInterrupt:
         print(f"pincite: stopped; what is judged is kept in {folder}. The same command goes on.", file=sys.stderr)
         raise typer.Exit(130) from None
+    n_recorded = len(sessions_of(read_samples(run)[: settings.limit], settings.repeats))
+    if end.n_sessions < n_recorded:
+        print(
+            f"pincite: {n_recorded - end.n_sessions} of {n_recorded} sessions of {run} are not finished and have no "
+            "answer to judge; finish that run and repeat this command to have them judged too",
+            file=sys.stderr,
+        )
     if end.n_faults:
         raise SetupError(f"{end.n_faults} sessions ended in a fault of pincite: see {folder / 'errors.log'}")
     return folder

@@ -69,9 +69,22 @@ def fork(point: ForkPoint, on_miss: PoolMiss) -> Derived:
 
 
 def rejudge(run: Path) -> Derived:
-    """The recorded answers before another judge; the agent's side is played and never generated again."""
+    """The recorded answers before another judge; the agent's side is played and never generated again.
+
+    Only finished sessions have an answer: a run that was broken off is judged as far as it came. Raises SetupError where
+    none is finished.
+    """
     opened = _opened(run)
-    playing = Playing(Modes.rejudge(), Others(source=run / TAPE), frozenset({"judge"}), opened.provenance)
+    finished = frozenset((record.sample_id, record.repeat) for record in opened.stored.records())
+    if not finished:
+        raise SetupError(f"no session of {run} is finished yet: there is no answer to judge")
+    playing = Playing(
+        Modes.rejudge(),
+        Others(source=run / TAPE),
+        frozenset({"judge"}),
+        opened.provenance,
+        finished,
+    )
     return Derived(recorded_benchmark(opened), run / SETTINGS, playing)
 
 

@@ -246,6 +246,24 @@ def test_another_model_plays_on_the_recorded_web_with_its_hits_counted(output: O
     assert json.loads(output().out)["digest"] == summary["digest"]
 
 
+def test_a_run_that_was_broken_off_is_judged_again_as_far_as_it_came(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "3", "--out", "run", "--quiet"]) == 0
+    records = Path("run/records.jsonl")
+    whole = records.read_text(encoding="utf-8")
+    judge = ["score", "run", "--judge", "baseline", "--out", "judged", "--json"]
+    records.write_text("", encoding="utf-8")
+    assert run(judge) == 2
+    assert "no session of run is finished yet: there is no answer to judge" in output().err
+    records.write_text("".join(whole.splitlines(keepends=True)[:2]), encoding="utf-8")
+    assert run(judge) == 0
+    shown = output()
+    assert json.loads(shown.out)["samples"] == 2
+    assert "1 of 3 sessions of run are not finished and have no answer to judge" in shown.err
+    records.write_text(whole, encoding="utf-8")
+    assert run(judge) == 0
+    assert json.loads(output().out)["samples"] == 3
+
+
 def test_a_fork_keeps_the_recorded_rounds_and_goes_on_with_another_model(output: Output) -> None:
     assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
     output()
