@@ -6,12 +6,14 @@ that talks to the outside is made here, once, behind the tape, and closed when t
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from cassettes.context import pause
 from cassettes.redact import Redactor
 from citations.policy import Policy
 from sandbox.assess import Judging
@@ -28,6 +30,7 @@ from sandbox.sources import Sources, local_sources, no_sources, taped_local_sour
 from sandbox.toolbox import Toolbox
 from tools.fetch import FetchTool
 from tools.find import FindTool
+from tools.pace import Sleep
 from tools.search import SearchTool
 from tools.tool import Tool
 
@@ -40,7 +43,7 @@ class Outside:
     """What of the outside may be reached. What may not is answered by the tape alone, and `recorded` says what it was.
 
     `reextract`: page text is made anew from the recorded bytes instead of being read from the run folder. `earlier`: the
-    run that this start goes on with.
+    run that this start goes on with. `watched`: what a long wait for a server passes through, to be told of.
     """
 
     environ: Mapping[str, str]
@@ -48,6 +51,7 @@ class Outside:
     recorded: Provenance | None = None
     reextract: bool = False
     earlier: Provenance | None = None
+    watched: Callable[[Sleep], Sleep] = lambda sleep: sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Parts:
 async def assemble(settings: RunSettings, out: Path, outside: Outside) -> AsyncGenerator[Parts]:
     """The parts of a run, closed at the end. Raises SetupError for whatever cannot be had: key, server, corpus."""
     redactor = Redactor(secrets_of(settings, outside.environ))
-    access = Access(outside.environ, redactor.redact)
+    access = Access(outside.environ, redactor.redact, outside.watched(pause))
     async with AsyncExitStack() as stack:
         sources = await _sources(stack, settings, out, outside)
         policy = Policy(
@@ -133,9 +137,12 @@ async def _sources(stack: AsyncExitStack, settings: RunSettings, out: Path, outs
         return no_sources()
     if settings.search.engine != "local":
         environ = outside.environ if live else None
+        sleep = outside.watched(asyncio.sleep)
         # Whoever reaches nothing at all replays a finished run; any other start makes a run of its own.
         keeps = bool(outside.reach)
-        return await web_sources(stack, settings, out, environ, reextract=outside.reextract, keeps_text=keeps)
+        return await web_sources(
+            stack, settings, out, environ, sleep=sleep, reextract=outside.reextract, keeps_text=keeps
+        )
     if live:
         return local_sources(settings, out)
     return taped_local_sources(_recorded_search(outside.recorded))

@@ -147,7 +147,9 @@ async def run(
         # Before anything is written: the capsule of the run that is played would tell of a start that never was.
         raise SetupError(f"{out} is the run that is played: the new run needs a folder of its own, another --out")
     with RunFolder(out, derived=(SAMPLE_CORPUS,)) as folder:
-        outside = Outside(occasion.environ, playing.reach, playing.recorded, earlier=folder.provenance())
+        outside = Outside(
+            occasion.environ, playing.reach, playing.recorded, earlier=folder.provenance(), watched=progress.watched
+        )
         async with assemble(settings, out, outside) as parts:
             _refuse_keys(settings, parts)
             loaded = benchmark.load(settings, parts.sources.corpus)

@@ -5,6 +5,7 @@ Knows: which setting chooses which engine and page source. Must not know: models
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from tools.engines.brave_sdk import BraveSdkEngine
 from tools.engines.local import LocalEngine
 from tools.extract import extract, rules
 from tools.guard import GuardRules
-from tools.pace import TokenBucket
+from tools.pace import Sleep, TokenBucket
 from tools.search import SearchEngine
 from tools.tool import SetupError
 from tools.web import WebPages, WebRules
@@ -69,11 +70,12 @@ async def web_sources(
     out: Path,
     environ: Mapping[str, str] | None,
     *,
+    sleep: Sleep = asyncio.sleep,
     reextract: bool = False,
     keeps_text: bool = True,
 ) -> Sources:
     """Brave and the guarded web; `environ` None = the tape alone answers (`reextract`: page text is made anew then).
-    Without `keeps_text` no text is written to the run folder.
+    Without `keeps_text` no text is written to the run folder. `sleep`: how the engine's limits are waited for.
 
     Raises SetupError where a live search has no key.
     """
@@ -86,7 +88,7 @@ async def web_sources(
         )
     brave = _brave_settings(settings)
     # One bucket for all sessions: the limit is the account's.
-    pace = TokenBucket(1 / search.brave_interval_s) if live and search.brave_interval_s else Unpaced()
+    pace = TokenBucket(1 / search.brave_interval_s, sleep=sleep) if live and search.brave_interval_s else Unpaced()
     transport = TapeTransport(AiohttpTransport(connections=4, total_timeout_s=30.0) if live else None)
     client = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, trust_env=False))
     kind = BraveSdkEngine if search.engine == "brave-sdk" else BraveEngine

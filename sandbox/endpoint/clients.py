@@ -5,13 +5,14 @@ Knows: settings of endpoints, the embedded baseline, what a server says of itsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 import httpx2
 from openai import AsyncOpenAI
 
+from cassettes.context import pause
 from cassettes.live import AiohttpTransport
 from cassettes.transport import TapeTransport
 from sandbox.baseline.judge import judge_reply
@@ -45,10 +46,11 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What reaching a server takes: keys by name of variable, and what may not be shown."""
+    """What reaching a server takes: keys by name of variable, what may not be shown, and how a retry is waited for."""
 
     environ: Mapping[str, str]
     redact: Callable[[str], str]
+    sleep: Callable[[float], Awaitable[None]] = pause
 
 
 async def model_client(
@@ -107,7 +109,7 @@ def _client(sdk: _Sdk, endpoint: Endpoint, access: Access | None, kind: CounterK
     counter = TokenCounter(sdk.client, kind, endpoint.name, endpoint.fixed) if kind is not None else None
     if access is None:
         return ModelClient(sdk.client, sdk.http, endpoint, counter=counter)
-    return ModelClient(sdk.client, sdk.http, endpoint, redact=access.redact, counter=counter)
+    return ModelClient(sdk.client, sdk.http, endpoint, redact=access.redact, counter=counter, sleep=access.sleep)
 
 
 def _transport(

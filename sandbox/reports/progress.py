@@ -18,10 +18,12 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from sandbox.record import Outcome, Record, Usage
+from tools.pace import Clock, Sleep
 
-Clock = Callable[[], float]
 LINE_EVERY_S = 30.0
 REDRAWS_PER_S = 2
+LONG_WAIT_S = 5.0
+"""Shorter waits are the ordinary pace of a search engine, or a first retry."""
 BAR_CELLS = 40
 
 
@@ -36,6 +38,8 @@ class State:
     finished: int = 0
     outcomes: Counter[Outcome] = field(default_factory=Counter[Outcome])
     usage: Usage = field(default_factory=Usage)
+    waits: list[float] = field(default_factory=list[float])
+    """When the waits that are under way end."""
 
     @property
     def done(self) -> int:
@@ -50,7 +54,7 @@ class State:
         self.usage += record.model_usage
 
     def lines(self, now: float) -> tuple[str, ...]:
-        """What there is to say: how far and how long, outcomes, rate and tokens (of this start)."""
+        """What there is to say: how far and how long, outcomes, rate and tokens (of this start), who waits for a server."""
         elapsed = max(now - self.started_at, 1e-9)
         share = f"{100 * self.done / self.total:.0f} %" if self.total else "0 %"
         times = f"{duration(elapsed)} gone"
@@ -60,11 +64,15 @@ class State:
         outcomes = [f"{name.replace('_', ' ')} {self.outcomes[name]}" for name in known if self.outcomes[name]]
         rate = f"{60 * self.finished / elapsed:.1f} questions/min" if self.finished else "no question finished yet"
         tokens = f"tokens in {short(self.usage.prompt_tokens)}, out {short(self.usage.completion_tokens)}"
-        return (
+        lines = [
             f"{self.done}/{self.total} ({share}) · {times}",
             " · ".join([*outcomes, f"under way {self.under_way}"]),
             f"{rate} · {tokens}",
-        )
+        ]
+        if self.waits:
+            longest = duration(max(self.waits) - now)
+            lines.append(f"{len(self.waits)} waiting for a server that failed or asked for time, up to {longest}")
+        return tuple(lines)
 
 
 class Progress:
@@ -96,6 +104,22 @@ class Progress:
         """A session ended in a fault of ours: it is no longer under way, and it is not finished."""
         self._state.under_way -= 1
         self._display.changed()
+
+    def watched(self, sleep: Sleep) -> Sleep:
+        """`sleep`, told of while it lasts: a run whose servers ask for minutes must not look like one that hangs."""
+
+        async def wait(seconds: float) -> None:
+            if seconds < LONG_WAIT_S:
+                return await sleep(seconds)
+            waits, until = self._state.waits, self._clock() + seconds
+            waits.append(until)
+            self._display.changed()
+            try:
+                await sleep(seconds)
+            finally:
+                waits.remove(until)
+
+        return wait
 
     def close(self) -> None:
         """The last word, and the end of the display."""
@@ -137,7 +161,7 @@ def _display(
 
 
 class LiveLines:
-    """A bar and three lines that stay at the bottom of the terminal."""
+    """A bar and a few lines that stay at the bottom of the terminal."""
 
     def __init__(self, console: Console, lines: Callable[[], tuple[str, ...]], bar: Callable[[], ProgressBar]) -> None:
         self._lines = lines

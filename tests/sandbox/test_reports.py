@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from pathlib import Path
@@ -268,6 +269,31 @@ def test_progress_in_a_log_is_a_line_now_and_then() -> None:
         "pincite: 7/10 (70 %) · 1:00 gone, about 1:00 left · answered 2 · context overflow 1 · under way 1"
         " · 3.0 questions/min · tokens in 36.0k, out 2.1k\n"
     )
+
+
+def test_a_long_wait_for_a_server_is_told_of_while_it_lasts() -> None:
+    stream, time = io.StringIO(), Time()
+    progress = Progress(stream, clock=time)
+    progress.start(total=2, done=0)
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        time.now += seconds
+        progress.sample_finished(finished(1))
+
+    async def scene() -> None:
+        time.now = 40.0
+        await progress.watched(sleep)(114.0)
+        await progress.watched(sleep)(4.0)
+
+    asyncio.run(scene())
+    progress.close()
+    assert slept == [114.0, 4.0]
+    asked, ended, _ = stream.getvalue().splitlines()[1:]
+    assert asked.endswith("· 1 waiting for a server that failed or asked for time, up to 1:54")
+    assert ended.endswith("· 1 waiting for a server that failed or asked for time, up to 0:00")
+    assert "waiting" not in stream.getvalue().splitlines()[-1]
 
 
 def test_quiet_progress_says_nothing_and_close_needs_no_start() -> None:
