@@ -93,7 +93,7 @@ async def web_sources(
     client = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, trust_env=False))
     kind = BraveSdkEngine if search.engine == "brave-sdk" else BraveEngine
     pool = await stack.enter_async_context(ExtractionPool())
-    texts = TextStore(out / TEXT, pool.extract, rules if live or reextract else None, keeps_text)
+    texts = TextStore(out / TEXT, pool.extract, rules, renews=reextract, keeps=keeps_text)
     web_rules = page_rules(settings.fetch)
     pages = WebPages(web_rules, texts, TapeTransport(PageTransport(web_rules) if live else None))
     return Sources(kind(client, brave, key, pace), await stack.enter_async_context(pages), brave.facts(search.engine))

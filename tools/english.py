@@ -22,7 +22,7 @@ def in_english(said: str) -> str:
 
 _ENGLISH: Final = {
     r"中身のない応答です（0バイトか空白だけ）。": r"the response is empty (0 bytes, or white space alone)",
-    r"(?:.*、)?(\S+)には対応していません。": r"this is \1, which cannot be read",
+    r"(?:[^、]*、)?(\S+)には対応していません。": r"this is \1, which cannot be read",
     r"文字コードを判別できません。": r"the character encoding cannot be told",
     r"文字のない応答です。": r"the response holds no text",
     r"ページに内容がありません（HTMLとして空です）。": r"the page is empty (no HTML in it)",

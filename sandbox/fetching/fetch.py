@@ -79,7 +79,7 @@ async def fetch(links: Sequence[Link], out: Path, plan: FetchPlan) -> Fetched:
     n_asked = 0
     web_rules = page_rules(plan.settings)
     async with _transport(web_rules) as live, ExtractionPool() as pool:
-        texts = TextStore(out / TEXT, pool.extract, rules)
+        texts = TextStore(out / TEXT, pool.extract, rules, renews=True)
         transport = TapeTransport(live)
         with TapeSet(out / TAPE, Modes.resume()) as tapes:
 
@@ -131,7 +131,7 @@ def build_corpus(rows: Sequence[LinkRow], out: Path) -> CorpusSummary | None:
         (out / FILE).unlink(missing_ok=True)
         return None
     by_url = {row.url: row for row in alive}
-    texts = TextStore(out / TEXT, _unread, None)
+    texts = TextStore(out / TEXT, _unread, rules)
 
     def made(body: bytes, *, url: str, header_type: str | None) -> Document:
         row = by_url[url]

@@ -1,9 +1,9 @@
-"""Extracted page text in the run folder: a replay reads what the run read, whatever extractor is installed now.
+"""Extracted page text in the run folder: a page has one text in a run, whatever extractor is installed later.
 
 Knows: files by (bytes, URL, content type), with the extraction rules inside. Must not know: extraction itself.
 
-A file holds the document, or the failure that extraction ended in. A live run takes a file only if today's rules made
-it; a replay takes it as it is.
+A file holds the document, or the failure that extraction ended in. A run that goes on under another version takes it as
+it is, too: finished sessions have read it, and their tapes hold it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
+from cassettes.replacing import new_file
 from sandbox.record import Row
 from tools.document import Document
 from tools.tool import FailureKind, SetupError, ToolFailure
@@ -47,13 +48,14 @@ class TextRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class TextStore:
-    """`extract` with a memory on disk. `rules` None = any stored text will do (replay). Without `keeps` nothing is written:
-    a replay leaves the text that the run has read.
+    """`extract` with a memory on disk. `renews`: text that other rules have made is made anew. Without `keeps` nothing is
+    written: a replay leaves the text that the run has read.
     """
 
     folder: Path
     extract: Extract
-    rules: Callable[[], str] | None
+    rules: Callable[[], str]
+    renews: bool = False
     keeps: bool = True
 
     async def __call__(self, body: bytes, *, url: str, header_type: str) -> Document:
@@ -79,10 +81,10 @@ class TextStore:
 
     def _kept(self, path: Path) -> TextRow | None:
         row = _read(path)
-        return None if row is None or (self.rules is not None and row.rules != self.rules()) else row
+        return None if row is None or (self.renews and row.rules != self.rules()) else row
 
     async def _made(self, body: bytes, url: str, header_type: str) -> TextRow:
-        rules = self.rules() if self.rules is not None else ""
+        rules = self.rules()
         try:
             document = await self.extract(body, url=url, header_type=header_type)
         except ToolFailure as failure:
@@ -128,7 +130,8 @@ def _write(path: Path, row: TextRow) -> None:
     fresh = path.with_suffix(f".{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(row.model_dump_json(), encoding="utf-8")
+        with new_file(fresh) as file:
+            file.write(row.model_dump_json().encode("utf-8"))
         os.replace(fresh, path)
     except OSError as error:
         fresh.unlink(missing_ok=True)

@@ -64,11 +64,11 @@ def test_what_is_no_sentence_of_theirs_stays_as_it_is() -> None:
 
 
 class Pages:
-    """A PDF with a note, and a page that cannot be read."""
+    """A PDF with a note, a page that cannot be read, and one that would keep a backtracking pattern busy for hours."""
 
     async def get(self, url: str) -> Document:
         if url == "https://frames.jp/":
-            raise ToolFailure("frameset", "フレームだけのページです。中身のURL: https://a.jp/" + "a" * 99_999)
+            raise ToolFailure("frameset", "フレームだけのページです。中身のURL: https://a.jp/a" + "、" * 999_999)
         if url != URL:
             raise ToolFailure("encrypted", "PDFはパスワードで保護されていて読めません。")
         notes = ("物理ページ 2–3: 画像だけで、文字のデータがありません（スキャンした文書など）。",)
