@@ -33,6 +33,8 @@ else:
 
 MAGIC: Final = b"pincite pack 1\n"
 LEVEL: Final = 3
+MAX_BODY_BYTES: Final = 2**29
+"""No body is longer. A pack of somebody else's can hold a frame of a few kilobytes that unpacks to terabytes."""
 _HEAD: Final = struct.Struct("<32sII")
 _CHECKED: Final = struct.Struct("<32sI")
 
@@ -105,9 +107,12 @@ class Blobs:
                 raise KeyError(sha256)
         packed = where.pack.read(where.offset, where.n_bytes)
         try:
-            body = zstd.decompress(packed)
+            frame = zstd.ZstdDecompressor()
+            body = frame.decompress(packed, MAX_BODY_BYTES)
         except zstd.ZstdError as error:
             raise _damaged(where, sha256, "cannot be unpacked") from error
+        if not frame.eof:
+            raise _damaged(where, sha256, f"has no end within {MAX_BODY_BYTES} bytes")
         if hashlib.sha256(body).digest() != key:
             raise _damaged(where, sha256, "has another hash")
         return body
@@ -222,7 +227,7 @@ class _Pack:
 def cut_file(path: Path, end: int, size: int) -> bool | None:
     """True if `path` now ends at `end`; False if it may not be written; None if somebody is writing it (no tail then)."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
@@ -264,6 +269,8 @@ def flush(descriptor: int, folder: Path | None) -> None:
 
 def disk_error(path: Path, error: OSError) -> TapeDiskError:
     """What a failed write means and what to do about it."""
+    if error.errno == errno.ELOOP:
+        return TapeDiskError(f"{path} is a link: nothing is written through it; put the file itself there")
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return TapeDiskError(
             f"cannot write {path}: {error.strerror or error}; mend that or choose another place, and repeat the command"

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import httpx2
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from cassettes.blobs import MAX_BODY_BYTES
 from cassettes.errors import TapeError
 from cassettes.exchange import CHANNELS, Channel, Headers, TapeRequest, TapeResponse
 from cassettes.modes import Modes
@@ -255,8 +256,19 @@ def _value(name: str, value: str) -> bytes:
 
 
 def _decoded(headers: Headers, body: bytes) -> bytes:
-    """`body` without its content coding. What does not decode was decoded before it was saved: vcrpy's own rule."""
+    """`body` without its content coding. What does not decode was decoded before it was saved: vcrpy's own rule.
+
+    Raises TapeError for a body that unpacks to more than a tape takes: a few kilobytes can hold terabytes.
+    """
+    encoded = httpx2.Response(200, headers=list(headers), stream=httpx2.ByteStream(body))
+    decoded = bytearray()
     try:
-        return httpx2.Response(200, headers=list(headers), content=body).content
+        for piece in encoded.iter_bytes():
+            decoded += piece
+            if len(decoded) > MAX_BODY_BYTES:
+                raise TapeError(
+                    f"a body of {len(body)} bytes unpacks to more than {MAX_BODY_BYTES}: nothing is imported"
+                )
     except httpx2.DecodingError:
         return body
+    return bytes(decoded)

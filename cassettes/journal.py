@@ -31,6 +31,7 @@ from typing import Final, cast
 from cassettes.blobs import Torn, cut_file, disk_error, flush, write_all
 from cassettes.errors import TapeBusy, TapeDamaged
 from cassettes.exchange import CHANNELS, Channel
+from cassettes.replacing import TO_APPEND, new_file
 
 FORMAT: Final = 1
 _REQUEST, _KEY, _RESPONSE, _HEADER, _START = (
@@ -214,7 +215,7 @@ class JournalWriter:
         """Lock the file, creating it if need be."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(self._path, TO_APPEND, 0o644)
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._end = os.fstat(self._fd).st_size
         except BlockingIOError as error:
@@ -235,7 +236,7 @@ def rewrite(journal: Journal, kept: tuple[Entry, ...]) -> None:
     beside = journal.path.with_suffix(".rewritten")
     first = min((entry.start for entry in journal.entries), default=journal.end)
     try:
-        with beside.open("wb") as file:
+        with new_file(beside) as file:
             file.write(journal.data[:first])
             file.writelines(journal.data[entry.start : entry.end] for entry in kept)
             file.flush()

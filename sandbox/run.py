@@ -120,8 +120,8 @@ class _Work:
                 raise
             except Exception:  # noqa: BLE001  the one broad catch: a fault of ours must not end the other sessions
                 self.n_faults += 1
-                with (self.folder.path / ERRORS).open("a", encoding="utf-8") as log:
-                    log.write(f"{sample.id} r{repeat}\n{self.parts.redactor.redact(traceback.format_exc())}\n")
+                trace = self.parts.redactor.redact(traceback.format_exc())
+                self.folder.append_line(ERRORS, f"{sample.id} r{repeat}\n{trace}")
                 self.progress.sample_broken_off(sample.id)
                 continue
             self.folder.append_line(REPORTS, row.model_dump_json())
@@ -142,8 +142,8 @@ async def run(
     A session that ends in a fault of ours gets no record and no score; it is logged, and the same command tries it again.
     """
     playing = playing or Playing()
-    source = playing.others.source
-    if source is not None and source.resolve() == (out / TAPE).resolve():
+    others = playing.others
+    if (out / TAPE).resolve() in {tape.resolve() for tape in (others.source, *others.pool) if tape is not None}:
         # Before anything is written: the capsule of the run that is played would tell of a start that never was.
         raise SetupError(f"{out} is the run that is played: the new run needs a folder of its own, another --out")
     with RunFolder(out, derived=(SAMPLE_CORPUS,)) as folder:

@@ -128,7 +128,7 @@ class FetchSettings(Settings):
     window_chars: int = Field(default=6_000, ge=500)
     """Characters of a page shown per fetch; the model continues with `start`."""
     timeout_s: float = Field(default=60, gt=0)
-    max_body_bytes: int = Field(default=50_000_000, ge=1_000)
+    max_body_bytes: int = Field(default=50_000_000, ge=1_000, le=500_000_000)
     robots: bool = True
     host_interval_s: float = Field(default=1.0, ge=0)
     domains: tuple[str, ...] = ()

@@ -146,7 +146,7 @@ class SearchResult:
         return "\n".join(parts)
 
 
-_LINE_END = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_LINE_END = re.compile(r"(?<!\s)\s*?[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 @lru_cache(maxsize=4_096)

@@ -41,16 +41,12 @@ def neutralise(text: str) -> Neutralised:
         n_hidden = len(text) - len(visible)
         text = visible if n_hidden else text
     n = 0
-    if any(bracket in text for bracket in "<＜﹤"):
-        text, n = _rewrite(_ANGLES, _TAG_OR_TOKEN, text)
-        n_inner = n
+    for brackets, candidates, forged in _KINDS:
+        n_inner = any(bracket in text for bracket in brackets)
         while n_inner:
             # What stood around a tag may be one itself now: `<|a<cite>|>`. MAX_TAG_CHARS bounds how deep that goes.
-            text, n_inner = _rewrite(_ANGLES, _TAG_OR_TOKEN, text)
+            text, n_inner = _rewrite(candidates, forged, text)
             n += n_inner
-    if any(bracket in text for bracket in "[［"):
-        text, n_square = _rewrite(_SQUARES, _SQUARE_TOKEN, text)
-        n += n_square
     return Neutralised(text, n, n_hidden)
 
 
@@ -99,24 +95,33 @@ MAX_TAG_CHARS = 200
 
 # Looking behind keeps a page of nothing but "<" linear.
 _ANGLES = re.compile(rf"(?<![<＜﹤])[<＜﹤]++([^<＜﹤>＞﹥]{{1,{MAX_TAG_CHARS}}})[>＞﹥]+")
-# Square tokens are upper case in every template; `[img]` or `[think]` in a page is somebody's prose.
-_SQUARES = re.compile(r"[\[［]([\s/／A-Z_＿Ａ-Ｚ]{1,40})[\]］]")
+# Square tokens are upper case in every template or stand between bars (EXAONE); `[img]` or `[think]` in a page is
+# somebody's prose.
+_SQUARES = re.compile(r"[\[［]([\s/／A-Z_＿Ａ-Ｚ]{1,40}|[gs]MASK|\s*[|｜][^\[［\]］\n]{1,60})[\]］]")
+# MiniMax: `]~b]user`, `]~!b[`, `[e~[`.
+_TILDES = re.compile(r"[\]］]([~～][!！]?[bｂ])[\[［\]］]|[\[［]([eｅ][~～])[\[［]")
 
 # Names of our own tags (all dialects), of reasoning and tool markup, and of the special tokens of Llama, Mistral,
-# Gemma, Qwen, PLaMo and DeepSeek templates that are written like tags. HTML's own names are left alone.
+# Gemma, Qwen, PLaMo, DeepSeek, GLM, Nemotron, Baichuan and TeleChat templates that are written like tags. HTML's own
+# names are left alone.
 _NAMES = (
     "sentence|cite|citation|statement|answer|evidence|source|"
     "think|thinking|reasoning|thought|analysis|reflection|scratchpad|"
     "tools?|tool_?calls?|tool_?code|tool_?outputs?|tool_?results?|tool_?responses?|tool_?use|function|functions|"
     "function_?calls?|function_?results?|invoke|parameter|parameters|"
     "start_of_turn|end_of_turn|start_of_image|end_of_image|system|system_prompt|user|human|assistant|model|"
-    "developer|instructions?|s|bos|eos|pad|unk|mask|sep|cls|sys|unused\\d+|begin▁of▁sentence|end▁of▁sentence"
+    "developer|instructions?|s|bos|eos|pad|unk|mask|sep|cls|sys|unused\\d+|begin▁of▁sentence|end▁of▁sentence|"
+    "sop|eop|eod|arg_key|arg_value|extra_id_\\d+|special_\\d+|reserved_\\d+|_user|_bot|_system|_end|"
+    "bos_token|eos_token|pad_token|available_tools"
 )
-_TAG_OR_TOKEN = re.compile(rf"\s*(?:\|.*|.*\||/?\s*(?:[a-z]{{2,12}}:)?(?:{_NAMES})\s*/?(?:[\s=:].*)?)\s*", re.DOTALL)
+# `*+` gives no space back: a page of tags full of spaces took half a minute without.
+_TAG_OR_TOKEN = re.compile(rf"\s*+(?:\|.*|.*\||/?\s*+(?:[a-z]{{2,12}}:)?(?:{_NAMES})\s*/?(?:[\s=:].*)?)\s*", re.DOTALL)
 _SQUARE_TOKEN = re.compile(
     r"\s*/?\s*(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|tool_content|args|think|call_id|"
-    r"img|img_break|img_end|audio|begin_audio|prefix|suffix|middle)\s*"
+    r"img|img_break|img_end|audio|begin_audio|prefix|suffix|middle|model_settings|[gs]mask|\|.*\|)\s*"
 )
+_ANY = re.compile(".*", re.DOTALL)
+_KINDS = (("<＜﹤", _ANGLES, _TAG_OR_TOKEN), ("~～", _TILDES, _ANY), ("[［", _SQUARES, _SQUARE_TOKEN))
 
 
 def _rewrite(candidates: re.Pattern[str], forged: re.Pattern[str], text: str) -> tuple[str, int]:
@@ -124,10 +129,11 @@ def _rewrite(candidates: re.Pattern[str], forged: re.Pattern[str], text: str) ->
 
     def replace(match: re.Match[str]) -> str:
         nonlocal n
-        if not forged.fullmatch(_fold(match[1])):
+        inner = match[match.lastindex or 0]
+        if not forged.fullmatch(_fold(inner)):
             return match[0]
         n += 1
-        return f"‹{match[1].replace('|', '¦').replace('｜', '¦').strip()}›"
+        return f"‹{inner.replace('|', '¦').replace('｜', '¦').strip()}›"
 
     rewritten = candidates.sub(replace, text)
     return (rewritten if n else text), n

@@ -16,6 +16,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from cassettes.replacing import TO_APPEND, new_file
 from citations.ledger import page_identity
 from citations.policy import Policy
 from sandbox.folder.store import disk_error
@@ -135,7 +136,7 @@ def read_links(folder: Path) -> Mapping[str, LinkRow]:
 def add_link(folder: Path, row: LinkRow) -> None:
     """Append one line, in one write; behind a line that a crash cut off, on a line of its own."""
     try:
-        with (folder / LINKS).open("a+b", buffering=0) as file:
+        with os.fdopen(os.open(folder / LINKS, TO_APPEND, 0o644), "a+b", buffering=0) as file:
             n_bytes = file.seek(0, os.SEEK_END)
             file.seek(max(0, n_bytes - 1))
             torn = file.read(1) not in (b"", b"\n")
@@ -154,7 +155,8 @@ def write_whole(path: Path, body: bytes) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_bytes(body)
+        with new_file(fresh) as file:
+            file.write(body)
         os.replace(fresh, path)
     except OSError as error:
         fresh.unlink(missing_ok=True)

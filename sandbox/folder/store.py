@@ -17,6 +17,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
+from cassettes.replacing import TO_APPEND, new_file
 from sandbox.endpoint.lenient import mapping, parsed
 from sandbox.folder.provenance import Provenance, mixed
 from sandbox.record import Record
@@ -82,11 +83,11 @@ class RunFolder:
                     f"{self.path} holds a run of another configuration: {'; '.join(differences[:4])}. "
                     "Use another --out, or the settings that it was started with."
                 )
-            if earlier.played != provenance.played:
+            if earlier.played is not None and earlier.played != provenance.played:
                 before, now = (one.played or "an ordinary run" for one in (earlier, provenance))
                 raise SetupError(
                     f"{self.path} holds {before}, and this start makes {now}: "
-                    "use another --out, or the same --fork or --web-from as before"
+                    "use another --out, or what was given before (--fork, --web-from, pincite score --judge)"
                 )
             provenance = earlier.continued(provenance)
         self._open_records()
@@ -123,7 +124,7 @@ class RunFolder:
         """Add a line to a side file, in one write."""
         path = self.path / name
         try:
-            with path.open("ab", buffering=0) as file:
+            with os.fdopen(os.open(path, TO_APPEND, 0o644), "ab", buffering=0) as file:
                 file.write(line.encode("utf-8") + b"\n")
         except OSError as error:
             raise disk_error(error, path) from error
@@ -136,8 +137,8 @@ class RunFolder:
         """`write` of lines, each with its line end, one at a time."""
         target, fresh = self.path / name, self.path / f".{name}.new"
         try:
-            with fresh.open("w", encoding="utf-8") as file:
-                file.writelines(lines)
+            with new_file(fresh) as file:
+                file.writelines(line.encode("utf-8") for line in lines)
             os.replace(fresh, target)
         except OSError as error:
             fresh.unlink(missing_ok=True)
@@ -152,7 +153,7 @@ class RunFolder:
             self._made = False
         lock = self.path / LOCK
         try:
-            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._lock = os.open(lock, TO_APPEND, 0o644)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return os.path.samestat(os.fstat(self._lock), lock.stat())
         except FileNotFoundError:
@@ -171,7 +172,7 @@ class RunFolder:
     def _open_records(self) -> None:
         path = self.path / RECORDS
         try:
-            self._records = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._records = os.open(path, TO_APPEND, 0o644)
             whole = _whole_bytes(path)
             if whole < path.stat().st_size:
                 os.ftruncate(self._records, whole)
@@ -230,6 +231,10 @@ def disk_error(error: OSError, path: Path) -> SetupError:
         return SetupError(f"{path} would be over a file size limit (ulimit -f): raise it and repeat the same command")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return SetupError(f"{path} cannot be written: {error.strerror}; choose another --out")
+    if error.errno == errno.ELOOP:
+        return SetupError(
+            f"{error.filename or path} is a link: nothing is written through it; put the file itself there"
+        )
     return SetupError(f"{path}: {error.strerror or error}")
 
 

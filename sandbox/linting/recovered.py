@@ -5,6 +5,7 @@ Knows: which units are new, the file that holds their verdicts. Must not know: w
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from pydantic import ValidationError, model_validator
 
 from cassettes.context import taping
 from cassettes.naming import session_name
+from cassettes.replacing import TO_APPEND
 from cassettes.tape import SessionTape, TapeSet
 from citations.losses import Labels, UnitKey, new_units
 from citations.markup import dialect_named, parse, untagged
@@ -188,7 +190,7 @@ def _append(path: Path, rows: Iterable[RecoveredRow]) -> None:
     """Add lines, over a torn last one if an earlier writer was cut off."""
     lines = b"".join(_lines(rows))
     try:
-        with path.open("ab+") as file:
+        with os.fdopen(os.open(path, TO_APPEND, 0o644), "ab+") as file:
             file.seek(0)
             whole = file.read().rfind(b"\n") + 1
             file.truncate(whole)

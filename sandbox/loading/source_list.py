@@ -159,7 +159,7 @@ def _url(fields: Mapping[str, object], keys: DocumentKeys, wrong: Refusal) -> st
 
 
 _PAGE_FRAGMENT = re.compile(r"#page=([0-9][^&#]*)(?:&[^#]*)?$", re.IGNORECASE)
-_DASH = re.compile(r"\s*[-‐‑–—−~〜ー]\s*")
+_DASH = re.compile(r"(?<!\s)\s*+[-‐‑–—−~〜ー]\s*")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 

@@ -23,6 +23,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import BinaryIO
 
+from cassettes.replacing import new_file
 from sandbox.folder.store import disk_error
 from sandbox.folder.stored_run import StoredRun
 from sandbox.reports.page_codes import code_pages
@@ -97,7 +98,7 @@ def _assemble(contents: _Contents, scratch: BinaryIO, target: Path, options: Pag
     folder = target.with_name(f"{target.stem}.data") if options.folder or total > FOLDER_BYTES else None
     fresh = target.with_name(f".{target.name}.new")
     try:
-        with fresh.open("wb") as page:
+        with new_file(fresh) as page:
             page.write(_head(contents, options, folder).encode())
             if folder is None:
                 for session in sessions:

@@ -3,14 +3,22 @@ from __future__ import annotations
 import hashlib
 import os
 import resource
+import struct
+import sys
+import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassettes.blobs import Blobs, Torn
+from cassettes.blobs import MAGIC, MAX_BODY_BYTES, Blobs, Torn
 from cassettes.errors import TapeDamaged, TapeDiskError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 TEXT = "東京都の子育て支援制度は、令和６年度に改正された。".encode() * 60
 SJIS = "ｼﾌﾄ JISのページ～".encode("cp932") * 50
@@ -165,4 +173,20 @@ def test_whatever_is_cut_off_a_pack_the_records_before_it_are_whole(
     kept = [blobs.get(name) for name in dict.fromkeys(names) if name in blobs]
     assert kept == list(dict.fromkeys(bodies))[: len(kept)]
     assert blobs.damaged == []
+    blobs.close()
+
+
+def test_a_small_frame_that_unpacks_without_end_is_damage(tmp_path: Path) -> None:
+    zeros = bytes(2**24)
+    compressor, digest = zstd.ZstdCompressor(), hashlib.sha256()
+    packed = b""
+    for _ in range(MAX_BODY_BYTES // len(zeros) + 1):
+        digest.update(zeros)
+        packed += compressor.compress(zeros)
+    packed += compressor.flush()
+    head = struct.pack("<32sI", digest.digest(), len(packed))
+    (tmp_path / "a.pack").write_bytes(MAGIC + head + struct.pack("<I", zlib.crc32(head)) + packed)
+    blobs = Blobs(tmp_path, writable=False)
+    with pytest.raises(TapeDamaged, match="has no end within 536870912 bytes"):
+        blobs.get(digest.hexdigest())
     blobs.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import json
 import shutil
 from pathlib import Path
@@ -32,6 +33,7 @@ from servers.tape_scene import (
 from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.serializers import jsonserializer, yamlserializer
 
+from cassettes.blobs import MAX_BODY_BYTES
 from cassettes.errors import TapeError, TapeExists, TapeSecret
 from cassettes.exchange import Channel, TapeRequest, TapeResponse
 from cassettes.importing import Imported, guessed_channel, import_cassette, read_cassette
@@ -412,3 +414,19 @@ def test_the_channel_of_a_foreign_exchange_is_guessed_from_its_request(
     response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": ""}}
     source.write_text(json.dumps({"interactions": [{"request": request, "response": response}]}), encoding="utf-8")
     assert [guessed_channel(one) for one in read_cassette(source)] == [channel]
+
+
+def test_a_body_that_unpacks_without_end_is_not_imported(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
+        for _ in range(MAX_BODY_BYTES // 2**24 + 1):
+            file.write(bytes(2**24))
+    headers = {"content-encoding": ["gzip, gzip"]}
+    answer = {"status": {"code": 200, "message": "OK"}, "headers": headers}
+    asked = {"method": "GET", "uri": "https://example.jp/", "body": "", "headers": {}}
+    body = {"string": gzip.compress(packed.getvalue())}
+    source = tmp_path / "foreign.yaml"
+    cassette = {"version": 1, "interactions": [{"request": asked, "response": {**answer, "body": body}}]}
+    source.write_text(yamlserializer.serialize(cassette), encoding="utf-8")
+    with pytest.raises(TapeError, match="unpacks to more than 536870912: nothing is imported"):
+        imported(source, tmp_path / "tape")

@@ -496,3 +496,16 @@ def test_a_key_that_the_map_names_and_no_document_has_is_refused(tmp_path: Path)
         '質問.jsonl: [document] of the field map names "ページ", which no object in documents has; keys: 番号, url, 頁'
     )
     assert "keys: none" in refusal(tmp_path, row(), fields=fields)
+
+
+def test_pages_with_a_million_spaces_take_no_hours(tmp_path: Path) -> None:
+    row = {
+        "id": "q",
+        "question": "問",
+        "reference": "答",
+        "sources": [{"url": "u", "pages": "3" + " " * 1_000_000 + "x"}],
+    }
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    with pytest.raises(SetupError, match="whose pages are"):
+        load_rows(path, None)

@@ -119,6 +119,14 @@ def test_a_branch_that_moved_gives_the_new_commit(hub: HubScene) -> None:
 
 
 @needs_hub
+def test_a_commit_that_is_none_is_not_used_as_one(hub: HubScene) -> None:
+    out = "../../../外/x"
+    hub.commits[REPO][out] = hub.commits[REPO][NEW]
+    hub.refs[REPO]["main"] = out
+    assert refusal(f"hf:{REPO}") == f"hf:{REPO}: the hub does not say which commit this is; name one: @COMMIT"
+
+
+@needs_hub
 def test_of_several_data_files_one_must_be_named(hub: HubScene) -> None:
     assert refusal("hf:someone/two") == (
         "hf:someone/two holds 2 data files: name one with :FILE; there are: a.parquet, b/c.json"

@@ -181,3 +181,34 @@ def test_a_start_in_a_checkout_names_its_commit() -> None:
     assert start.git_commit is not None
     assert len(start.git_commit) == 40
     assert start.git_dirty is not None
+
+
+@pytest.mark.parametrize("name", [RECORDS, ".lock", "errors.log"])
+def test_a_folder_of_a_stranger_cannot_have_other_files_appended_to(tmp_path: Path, name: str) -> None:
+    notes = tmp_path / "私のメモ.txt"
+    notes.write_text("大切な行\n書きかけ", encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).symlink_to(notes)
+    said = f"{tmp_path / 'run' / name} is a link: nothing is written through it; put the file itself there"
+
+    def written() -> None:
+        with RunFolder(tmp_path / "run") as folder:
+            folder.begin("", capsule())
+            folder.append_line("errors.log", "x")
+
+    with pytest.raises(SetupError) as refused:
+        written()
+    assert str(refused.value) == said
+    assert notes.read_text(encoding="utf-8") == "大切な行\n書きかけ"
+
+
+def test_a_folder_of_a_stranger_cannot_have_other_files_written_over(tmp_path: Path) -> None:
+    notes = tmp_path / "私のメモ.txt"
+    notes.write_text("大切な行", encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f".{SETTINGS}.new").symlink_to(notes)
+    with RunFolder(tmp_path / "run") as folder:
+        folder.begin("a = 1", capsule())
+    assert notes.read_text(encoding="utf-8") == "大切な行"
+    assert (tmp_path / "run" / SETTINGS).read_text(encoding="utf-8") == "a = 1\n"
+    assert not (tmp_path / "run" / SETTINGS).is_symlink()

@@ -75,6 +75,11 @@ def test_snippet_is_one_line_and_evidence_is_what_was_shown() -> None:
     assert "・表の行 次の行　全角の空白は残る" in said.splitlines()
 
 
+def test_a_snippet_of_a_million_spaces_takes_no_hours() -> None:
+    said, _ = run([Hit("https://example.jp/", "題", ("前" + "　" * 1_000_000 + "後\n次",))])
+    assert said.endswith("後 次")
+
+
 def test_later_result_page_counts_on() -> None:
     engine = Fixed([Hit("https://example.jp/", "題", ())])
     tool = SearchTool(engine, "ja", count=10)
