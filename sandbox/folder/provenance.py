@@ -52,9 +52,9 @@ class Provenance(BaseModel):
     nonce: str
     """Delimits tool results in what the model reads; made anew for each run, the same for all its sessions."""
     starts: tuple[Start, ...]
-    played: str = Field(default="", exclude_if=lambda played: not played)
-    """What is played of recorded runs, in words ("a fork after round 2"); nothing in an ordinary run. Two runs that
-    differ in it may be compared, but one run cannot be both.
+    played: str | None = Field(default=None, exclude_if=lambda played: played is None)
+    """What is played of recorded runs, in words ("a fork after round 2"); empty in an ordinary run, None where the run was
+    begun by a version that did not say. Two runs that differ in it may be compared, but one run cannot be both.
     """
 
     def continued(self, now: Provenance) -> Provenance:

@@ -313,6 +313,20 @@ def test_half_of_a_fork_does_not_go_on_as_another_fork_or_as_an_ordinary_run(out
     assert run(["replay", "part", "--quiet"]) == 0
 
 
+def test_half_of_a_fork_whose_version_did_not_say_that_it_is_one_goes_on(output: Output) -> None:
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    fork = ["run", "sample", "--fork", "run@2", "--out", "part", "--quiet"]
+    assert run([*fork, "--limit", "1"]) == 0
+    capsule = json.loads(Path("part/provenance.json").read_bytes())
+    assert capsule.pop("played") == "a fork after round 2"
+    Path("part/provenance.json").write_text(json.dumps(capsule), encoding="utf-8")
+    assert run([*fork, "--limit", "2"]) == 0
+    assert len(Path("part/records.jsonl").read_bytes().splitlines()) == 2
+    assert run(["replay", "part", "--quiet"]) == 0
+    assert run(["run", "sample", "--web-from", "part", "--out", "part", "--quiet"]) == 2
+    assert "part is the run that is played" in output().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
