@@ -116,8 +116,9 @@ def _print_across(runs: list[StoredRun], *, json_: bool) -> None:
 
 def _rebuild(run: Path) -> None:
     made = rebuild_records(open_run(run, need_records=False), lambda: None)
+    kept = f"; {made.n_kept} stay as they were, their tapes lack an answer" if made.n_kept else ""
     ends = f"; {made.n_unfinished} tapes end too early, pincite run goes on with them" if made.n_unfinished else ""
-    print(f"pincite: {run}: {made.n_records} records made anew from the tapes{ends}", file=sys.stderr)
+    print(f"pincite: {run}: {made.n_records} records made anew from the tapes{kept}{ends}", file=sys.stderr)
 
 
 def _page_line(written: PageWritten) -> str:
