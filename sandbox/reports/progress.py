@@ -70,7 +70,7 @@ class State:
             f"{rate} · {tokens}",
         ]
         if self.waits:
-            longest = duration(max(self.waits) - now)
+            longest = duration(max(0.0, max(self.waits) - now))  # a busy loop wakes late
             lines.append(f"{len(self.waits)} waiting for a server that failed or asked for time, up to {longest}")
         return tuple(lines)
 
