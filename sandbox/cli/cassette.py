@@ -32,6 +32,7 @@ from sandbox.folder.bundled import recorded_run
 from sandbox.folder.store import SETTINGS, RunFolder
 from sandbox.reports import tape_text
 from sandbox.reports.figures import console_for
+from sandbox.reports.untrusted import safe_json
 from tools.tool import SetupError
 
 app = typer.Typer(
@@ -285,7 +286,7 @@ def _print_exchanges(session: Session, *, as_json: bool) -> None:
         _say(tape_text.session_line(session))
     for exchange in session.exchanges():
         if as_json:
-            print(tape_text.exchange_json(exchange))
+            print(safe_json(tape_text.exchange_json(exchange)))
         else:
             _say("\n".join(tape_text.exchange_lines(exchange, width)))
 
@@ -349,7 +350,7 @@ def _report(row: Row, words: str, *, as_json: bool) -> None:
 
 def _print_json(rows: Iterable[Row]) -> None:
     for row in rows:
-        print(json.dumps(row, ensure_ascii=False, sort_keys=True, default=str))
+        print(safe_json(json.dumps(row, ensure_ascii=False, sort_keys=True, default=str)))
 
 
 def _width() -> int:

@@ -19,6 +19,7 @@ from sandbox.comparing.judge_agreement import gravest, judge_agreement, same_ans
 from sandbox.folder.stored_run import open_run
 from sandbox.reports.compare import comparison_report
 from sandbox.reports.figures import console_for
+from sandbox.reports.untrusted import safe_json
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -80,6 +81,6 @@ def compare(
             f"{len(b.questions.by_id)}, of which {made.questions.changed} share an id but not the words"
         )
     if json_:
-        print(as_json(made))
+        print(safe_json(as_json(made)))
         return
     console_for(sys.stdout).print(comparison_report(made))

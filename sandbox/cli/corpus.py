@@ -24,7 +24,7 @@ from sandbox.fetching.links import LinkRow, Unaskable, links_of, unaskable
 from sandbox.folder.store import RunFolder
 from sandbox.loading.locate import locate
 from sandbox.loading.questions import Dataset, load_rows, read_field_map
-from sandbox.reports.untrusted import one_line
+from sandbox.reports.untrusted import one_line, safe_json
 from sandbox.run import utc_now
 from sandbox.settings import FetchSettings, resolve
 from tools.corpus import CorpusSummary, build, open_corpus
@@ -69,7 +69,7 @@ def build_(
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     with _progress("extracting") as watch:
         summary = build(source, out, extract=extract, progress=watch)
-    print(_as_json(summary) if json_ else _in_words(summary))
+    print(safe_json(_as_json(summary)) if json_ else _in_words(summary))
 
 
 @app.command("search", context_settings={"max_content_width": 110})
@@ -99,7 +99,7 @@ def search(
     if json_:
         for rank, hit in enumerate(hits, start=1):
             line = {"rank": rank, "url": hit.url, "title": hit.title, "snippets": hit.snippets}
-            print(json.dumps(line, ensure_ascii=False, sort_keys=True))
+            print(safe_json(json.dumps(line, ensure_ascii=False, sort_keys=True)))
     elif hits:
         print("\n\n".join(_listed(rank, hit) for rank, hit in enumerate(hits, start=1)))
     else:
@@ -160,7 +160,7 @@ def fetch_(
         raise typer.Exit(130) from None
     n_questions = len(dataset.rows[:limit])
     if json_:
-        print(_fetched_json(fetched, summary, n_questions))
+        print(safe_json(_fetched_json(fetched, summary, n_questions)))
         return
     print("\n".join([*_link_lines(fetched.rows), *_lost_lines(unaskable(fetched.rows), n_questions)]))
     print(_in_words(summary) if summary else f"{out}: no document could be read, so there is no corpus")
@@ -186,7 +186,7 @@ def check_links(
         checked = asyncio.run(check(links_of(dataset, limit), plan))
     if json_:
         for row in checked.rows:
-            print(row.model_dump_json())
+            print(safe_json(row.model_dump_json()))
         return
     print("\n".join([*_link_lines(checked.rows), *_lost_lines(unaskable(checked.rows), len(dataset.rows[:limit]))]))
 

@@ -36,6 +36,7 @@ from sandbox.judging.sheet import (
 from sandbox.judging.sheet_file import Blank, read_sheet, write_sheet
 from sandbox.reports.figures import console_for
 from sandbox.reports.judges import agreement_report
+from sandbox.reports.untrusted import safe_json
 from sandbox.verdict_counts import JudgeCounts, VerdictCounter
 from tools.tool import SetupError
 
@@ -89,7 +90,7 @@ def export(
     drawn = {name: sum(row.kind == name for row in rows) for name in draw.kinds}
     if json_:
         made = {"sheet": str(out), "run": str(run), "rows": len(rows), "kinds": drawn, "seed": seed}
-        print(json.dumps(made, ensure_ascii=False, sort_keys=True))
+        print(safe_json(json.dumps(made, ensure_ascii=False, sort_keys=True)))
         return
     print(f"{out}: {len(rows)} rows ({', '.join(f'{n} {name}' for name, n in drawn.items() if n)})")
     columns = "column `label`" if raters == 1 else f"columns `label_1` to `label_{raters}`"
@@ -134,7 +135,7 @@ def import_(
             "contradictions": judging.contradictions,
             "checked_pairs": judging.checked_pairs,
         }
-        print(json.dumps(made, ensure_ascii=False, sort_keys=True, allow_nan=False))
+        print(safe_json(json.dumps(made, ensure_ascii=False, sort_keys=True, allow_nan=False)))
         return
     print(f"{len(new)} labels of {len({label.row for label in labels})} rows kept in {run / HUMAN_LABELS}\n")
     console_for(sys.stdout).print(agreement_report(kinds, judging))

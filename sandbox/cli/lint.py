@@ -30,6 +30,7 @@ from sandbox.measuring.measures import checks_citations
 from sandbox.reports import sarif
 from sandbox.reports.figures import console_for
 from sandbox.reports.lint_text import CodeTable, finding_lines
+from sandbox.reports.untrusted import safe_json
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -207,13 +208,8 @@ def _sentences(answer: Answer) -> list[dict[str, object]]:
 
 
 def _json(value: object) -> str:
-    """One line of JSON with readable Japanese, or in ASCII where a text holds half a surrogate pair."""
-    line = json.dumps(value, ensure_ascii=False)
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return line
+    """One line of JSON with readable Japanese."""
+    return safe_json(json.dumps(value, ensure_ascii=False))
 
 
 def _explain(code: str, *, as_json: bool) -> None:

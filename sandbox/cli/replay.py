@@ -22,6 +22,7 @@ from sandbox.folder.tape_reports import counts
 from sandbox.replaying.replay import ReplayEnd, ReplayPlan, Result, replay
 from sandbox.reports.figures import console_for
 from sandbox.reports.terminal import print_report
+from sandbox.reports.untrusted import safe_json, visible
 from sandbox.summary import Summary, as_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -61,9 +62,9 @@ def replay_command(
         print(_json(replayed, summary, end))
     else:
         print_report([replayed], console_for(sys.stdout))
-        print(_told(summary, end))
+        print(visible(_told(summary, end)))
     for missed in end.missed[:SHOWN]:
-        print(f"\npincite: {missed.report}", file=sys.stderr)
+        print(visible(f"\npincite: {missed.report}"), file=sys.stderr)
     if end.missed:
         raise typer.Exit(MISSED)
     if end.digest != summary.digest:
@@ -113,4 +114,4 @@ def _json(replayed: Summary, recorded: Summary, end: ReplayEnd) -> str:
         ],
         "differing": [{"sample_id": d.key[0], "repeat": d.key[1], "where": d.where} for d in end.differing],
     }
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return safe_json(json.dumps(value, ensure_ascii=False, sort_keys=True))

@@ -22,6 +22,7 @@ from sandbox.reports.figures import console_for
 from sandbox.reports.html import LARGE_BYTES, PageOptions, PageWritten, write_page
 from sandbox.reports.page_data import PagesKept
 from sandbox.reports.terminal import print_report
+from sandbox.reports.untrusted import safe_json
 from sandbox.summary import as_json
 from tools.tool import SetupError
 
@@ -86,7 +87,7 @@ def report(
         _print_across(opened, json_=json_)
     elif json_:
         for run in opened:
-            print(as_json(run.summary()))
+            print(safe_json(as_json(run.summary())))
     elif html is None:
         print_report([run.summary() for run in opened], console_for(sys.stdout))
 
@@ -109,7 +110,7 @@ def _print_across(runs: list[StoredRun], *, json_: bool) -> None:
                 "them again as the other"
             )
     if json_:
-        print(json.dumps(made.model_dump(mode="json"), ensure_ascii=False, sort_keys=True, allow_nan=False))
+        print(safe_json(json.dumps(made.model_dump(mode="json"), ensure_ascii=False, sort_keys=True, allow_nan=False)))
     else:
         console_for(sys.stdout).print(across_report(made))
 

@@ -36,6 +36,7 @@ from sandbox.replaying.derived import Derived, fork, fork_point, web_replay, wit
 from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import print_report
+from sandbox.reports.untrusted import safe_json
 from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
 from sandbox.settings import Overrides, RunSettings, file_name, resolve
@@ -291,7 +292,7 @@ def _show(runs: Sequence[_Done], *, as_json_only: bool) -> None:
     """The figures of the runs, side by side where there are several, and whether anything is missing from them."""
     if as_json_only:
         for one in runs:
-            print(as_json(one.summary))
+            print(safe_json(as_json(one.summary)))
     else:
         print_report([one.summary for one in runs], console_for(sys.stdout))
         for one in runs:

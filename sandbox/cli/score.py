@@ -31,6 +31,7 @@ from sandbox.replaying.derived import rejudge, with_verdicts
 from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import print_report
+from sandbox.reports.untrusted import safe_json
 from sandbox.rescore import rescored
 from sandbox.run import Occasion, sessions_of, utc_now
 from sandbox.run import run as run_benchmark
@@ -98,7 +99,7 @@ def score(
         if recovered or judge or judge_base_url or judge_repeats or verdicts_from or out:
             raise SetupError("with --verdicts no judge is asked: of the other options only --profile goes with it")
         for result in score_file(verdicts, profile_named(profile)):
-            print(result.model_dump_json())
+            print(safe_json(result.model_dump_json()))
         return
     if run is None or verdicts is not None:
         raise SetupError("give either a run folder or --verdicts FILE")
@@ -115,7 +116,7 @@ def score(
         judge_recovered(stored)
     summary = score_run(stored)
     if json_:
-        print(as_json(summary))
+        print(safe_json(as_json(summary)))
     else:
         print_report([summary], console_for(sys.stdout))
 

@@ -21,7 +21,7 @@ from sandbox.reports.session import session_text
 from sandbox.reports.session_findings import Beside
 from sandbox.reports.session_history import histories_of
 from sandbox.reports.session_parts import View
-from sandbox.reports.untrusted import one_line
+from sandbox.reports.untrusted import one_line, safe_json
 from tools.tool import SetupError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -48,7 +48,7 @@ def show(
     stored = open_run(run)
     record = find_record(stored, sample, repeat)
     if json_:
-        print(record.model_dump_json())
+        print(safe_json(record.model_dump_json()))
         return
     console = console_for(sys.stdout)
     emphasis = console.is_terminal and not console.is_dumb_terminal

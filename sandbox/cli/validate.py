@@ -25,7 +25,7 @@ from sandbox.cli.data_options import (
     RubricOption,
     data_settings,
 )
-from sandbox.reports.untrusted import one_line
+from sandbox.reports.untrusted import one_line, safe_json
 from sandbox.settings import RunSettings, resolve
 from sandbox.sources import local_sources
 from sandbox.validating.validate import Problem, Validation
@@ -65,7 +65,7 @@ def validate(
     found = validate_benchmark(chosen, settings, _loaded(chosen, settings))
     if json_:
         made = found.model_dump(mode="json") | {"ok": found.is_sound}
-        print(json.dumps(made, ensure_ascii=False, sort_keys=True, allow_nan=False))
+        print(safe_json(json.dumps(made, ensure_ascii=False, sort_keys=True, allow_nan=False)))
     else:
         print("\n".join(_told(found)))
     if not found.is_sound:

@@ -15,6 +15,7 @@ from sandbox.cli.data_options import RunOrRecording
 from sandbox.folder.bundled import recorded_run
 from sandbox.replaying.verification import Verification
 from sandbox.replaying.verification import verify as verify_run
+from sandbox.reports.untrusted import safe_json, visible
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -34,9 +35,9 @@ def verify(
     """
     found = verify_run(recorded_run(run))
     if json_:
-        print(json.dumps(asdict(found) | {"ok": not found.problems}, ensure_ascii=False, sort_keys=True))
+        print(safe_json(json.dumps(asdict(found) | {"ok": not found.problems}, ensure_ascii=False, sort_keys=True)))
     else:
-        print(_told(found))
+        print(visible(_told(found)))
     if found.problems:
         raise typer.Exit(DISAGREES)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ from sandbox.reports.page_format import VERSION, ComparedShown, Index, Row
 from sandbox.reports.page_pack import PackedRun, PackedSession, Selection, pack_run
 from sandbox.reports.page_static import static_summary, title
 from sandbox.reports.run_tables import LETTERS
-from sandbox.reports.untrusted import HIDDEN
+from sandbox.reports.untrusted import safe_json
 from tools.tool import SetupError
 
 LARGE_BYTES = 200_000_000
@@ -148,7 +147,7 @@ def _head(contents: _Contents, options: PageOptions, folder: Path | None) -> str
 
 def _safe(json_text: str) -> str:
     """JSON that no HTML parser can take for a tag or a comment, and no editor for an order to turn text round."""
-    return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], json_text.replace("<", "\\u003c"))
+    return safe_json(json_text.replace("<", "\\u003c"))
 
 
 def _asset(name: str) -> str:

@@ -8,6 +8,7 @@ can make an answer read as its opposite.
 
 from __future__ import annotations
 
+import json
 import re
 
 from rich.cells import cell_len
@@ -22,6 +23,11 @@ ELLIPSIS = "…"
 def visible(text: str) -> str:
     """`text` with control, bidirectional, zero-width and tag characters written out (`⟨U+001B⟩`); CR LF becomes LF."""
     return HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+
+
+def safe_json(json_text: str) -> str:
+    """The same JSON values with such characters as escapes: what is printed may be read on a terminal."""
+    return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], json_text)
 
 
 def one_line(text: str, max_cells: int | None = None) -> str:
