@@ -90,7 +90,7 @@ def test_lying_header_is_overruled_by_an_honest_meta() -> None:
 @pytest.mark.parametrize("label", ["Shift_JIS", "EUC-JP"])
 @pytest.mark.parametrize("header", ["ISO-8859-1", "windows-1252"])
 def test_a_table_of_names_without_kana_is_read_as_its_meta_says(label: str, header: str) -> None:
-    text = page(label, "千代田区 中央区 港区 新宿区")
+    text = page(label, "千代田区 中央区 港区 新宿区").replace("お知らせ", "名簿")
     assert decode(text.encode(label), header).text == text
 
 
