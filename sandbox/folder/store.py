@@ -72,8 +72,8 @@ class RunFolder:
         """Start the run, or continue it: the provenance of the whole run so far, with this start added.
 
         Raises SetupError where the folder holds a run that differs in what is compared, naming what differs, or in what it
-        plays of recorded runs (half of a fork is no fork), and where a sample was played more than `repeats` times: figures
-        of k sessions would be made of more than k.
+        plays of recorded runs (half of a fork is no fork) or which one, and where a sample was played more than `repeats`
+        times: figures of k sessions would be made of more than k.
         """
         earlier = self.provenance()
         if earlier is not None:
@@ -89,6 +89,9 @@ class RunFolder:
                     f"{self.path} holds {before}, and this start makes {now}: "
                     "use another --out, or what was given before (--fork, --web-from, pincite score --judge)"
                 )
+            if provenance.played and earlier.nonce != provenance.nonce:
+                # Who plays a recorded run has its nonce.
+                raise SetupError(f"{self.path} was not begun from the run that this start plays: use another --out")
             provenance = earlier.continued(provenance)
         self._open_records()
         played = max((repeat + 1 for _, repeat in self.finished), default=0)

@@ -313,6 +313,23 @@ def test_half_of_a_fork_does_not_go_on_as_another_fork_or_as_an_ordinary_run(out
     assert run(["replay", "part", "--quiet"]) == 0
 
 
+@pytest.mark.parametrize(
+    "derived", [["run", "sample", "--quiet", "--fork", "{}@1"], ["score", "{}", "--judge", "baseline"]]
+)
+def test_what_plays_one_run_does_not_go_on_with_another_of_the_same_configuration(
+    derived: list[str], output: Output
+) -> None:
+    for name in ("one", "other"):
+        assert run(["run", "sample", "--limit", "1", "--out", name, "--quiet"]) == 0
+    assert run([*(word.format("one") for word in derived), "--out", "part"]) == 0
+    before = Path("part/provenance.json").read_bytes()
+    output()
+    assert run([*(word.format("other") for word in derived), "--out", "part"]) == 2
+    assert "part was not begun from the run that this start plays: use another --out" in output().err
+    assert Path("part/provenance.json").read_bytes() == before
+    assert run([*(word.format("one") for word in derived), "--out", "part"]) == 0
+
+
 def test_half_of_a_fork_whose_version_did_not_say_that_it_is_one_goes_on(output: Output) -> None:
     assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
     fork = ["run", "sample", "--fork", "run@2", "--out", "part", "--quiet"]
