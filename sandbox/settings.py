@@ -242,6 +242,17 @@ def resolve(
         raise SetupError(f"setting {where}: {said}" if where else said) from error
 
 
+def servers_named(file: Path | None, flags: Overrides) -> tuple[str, ...]:
+    """The servers that a settings file and the flags name. Raises SetupError."""
+    tree: dict[str, object] = {} if file is None else _read_toml(file)
+    for name, value in flags.items():
+        if value is not None:
+            _put(tree, name, value)
+    groups = (cast("dict[str, object]", group) for group in tree.values() if isinstance(group, dict))
+    urls = (group.get(field) for group in groups for field in ("base_url", "brave_base_url"))
+    return tuple(url for url in urls if isinstance(url, str))
+
+
 def _send(tree: dict[str, object], name: str) -> None:
     """A sampling field that a flag sets is sent, though the benchmark's defaults leave it to the server."""
     group, _, field = name.rpartition(".")

@@ -33,13 +33,14 @@ from sandbox.folder.store import SUMMARY, RunFolder
 from sandbox.folder.stored_run import open_run
 from sandbox.loading.rows import shown
 from sandbox.replaying.derived import Derived, fork, fork_point, web_replay, with_verdicts
+from sandbox.replaying.strange_servers import check_servers
 from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import print_report
 from sandbox.reports.untrusted import safe_json
 from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
-from sandbox.settings import Overrides, RunSettings, file_name, resolve
+from sandbox.settings import Overrides, RunSettings, file_name, resolve, servers_named
 from sandbox.summary import Summary, as_json
 from tools.tool import SetupError
 
@@ -177,6 +178,8 @@ def run(
     for file in files:
         own = given | (_answers(file, model) if file is not None else {})
         resolved = resolve(benchmark, chosen.defaults, settings, own, derived.base if derived else None)
+        if derived is not None:
+            check_servers(resolved, servers_named(settings, own), derived.playing.reach, os.environ)
         if attempts and attempts > 1 and all(measure.fold == "mean" for measure in chosen.measures(resolved)):
             raise SetupError(f"{benchmark} knows no attempts of which one may pass; --repeats {attempts} asks as often")
         name = default_name(resolved) + suffix

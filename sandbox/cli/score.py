@@ -22,12 +22,13 @@ from citations.verdict_rows import LongbenchResult, Profile, RowError, TmgResult
 from sandbox.assemble import judging_of, secrets_of
 from sandbox.endpoint.clients import Access, judge_client
 from sandbox.folder.sample_file import read_samples
-from sandbox.folder.store import SUMMARY, RunFolder
+from sandbox.folder.store import SETTINGS, SUMMARY, RunFolder
 from sandbox.folder.stored_run import StoredRun, open_run
 from sandbox.linting.recovered import RECOVERED_TAPE, Asked, Recording, ask_recovered
 from sandbox.measuring.measures import checks_citations
 from sandbox.record import Record
 from sandbox.replaying.derived import rejudge, with_verdicts
+from sandbox.replaying.strange_servers import check_servers
 from sandbox.reports.figures import console_for
 from sandbox.reports.progress import Progress
 from sandbox.reports.terminal import print_report
@@ -35,7 +36,7 @@ from sandbox.reports.untrusted import safe_json
 from sandbox.rescore import rescored
 from sandbox.run import Occasion, sessions_of, utc_now
 from sandbox.run import run as run_benchmark
-from sandbox.settings import BASELINE, Overrides, file_name, resolve
+from sandbox.settings import BASELINE, Overrides, file_name, resolve, servers_named
 from sandbox.summary import Summary, as_json, summarise
 from tools.tool import SetupError
 
@@ -68,7 +69,9 @@ def score(
         str | None,
         typer.Option(help="Judge the recorded answers again with this model; makes a run folder of its own."),
     ] = None,
-    judge_base_url: Annotated[str | None, typer.Option(help="With --judge: its server.")] = None,
+    judge_base_url: Annotated[
+        str | None, typer.Option(help="With --judge, --recovered: the judge's server. [as RUN]")
+    ] = None,
     judge_repeats: Annotated[
         int | None,
         typer.Option(min=1, max=20, help="With --judge: ask for each verdict so often; the first counts. [as RUN]"),
@@ -109,11 +112,11 @@ def score(
         flags: Overrides = {"judge.name": judge, "judge.base_url": judge_base_url, "judge.repeats": judge_repeats}
         folder = out or run.with_name(f"{run.name}-judged-{file_name(judge)}")
         run = judge_again(run, flags, verdicts_from or [], folder)
-    elif judge_base_url or judge_repeats or verdicts_from or out:
+    elif judge_repeats or verdicts_from or out or (judge_base_url and not recovered):
         raise SetupError("--judge-base-url, --judge-repeats, --verdicts-from and --out go with --judge")
     stored = open_run(run)
     if recovered:
-        judge_recovered(stored)
+        judge_recovered(stored, judge_base_url)
     summary = score_run(stored)
     if json_:
         print(safe_json(as_json(summary)))
@@ -155,6 +158,7 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
         # The server in the run's own settings is that of its own judge.
         settings = settings.model_copy(update={"judge": settings.judge.model_copy(update={"base_url": None})})
     playing = with_verdicts(derived.playing, verdicts_from, folder)
+    check_servers(settings, servers_named(None, flags), playing.reach, os.environ)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
     progress = Progress(sys.stderr)
     try:
@@ -174,20 +178,25 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
     return folder
 
 
-def judge_recovered(run: StoredRun) -> None:
-    """Ask the run's judge what only the recovered readings need, and say on stderr what was asked. Raises SetupError."""
+def judge_recovered(run: StoredRun, base_url: str | None = None) -> None:
+    """Ask the run's judge, at `base_url` where it has moved, what only the recovered readings need, and say on stderr
+    what was asked. Raises SetupError.
+    """
     if not checks_citations(run.measures):
         raise SetupError(
             f"{run.path} is a run of {run.settings.benchmark}: one verdict decides about each answer, and there is no "
             "markup that could be mended; pincite score without --recovered scores it"
         )
+    flags: Overrides = {"judge.base_url": base_url}
+    settings = resolve("", {}, run.path / SETTINGS, flags)
+    check_servers(settings, servers_named(None, flags), {"judge"}, os.environ)
 
     async def ask() -> Asked:
         async with AsyncExitStack() as stack:
-            redactor = Redactor(secrets_of(run.settings, os.environ))
-            judge = await judge_client(stack, run.settings, Access(os.environ, redactor.redact))
+            redactor = Redactor(secrets_of(settings, os.environ))
+            judge = await judge_client(stack, settings, Access(os.environ, redactor.redact))
             tapes = stack.enter_context(TapeSet(run.path / RECOVERED_TAPE, Modes.resume(), redactor=redactor))
-            judging = judging_of(run.settings).citations
+            judging = judging_of(settings).citations
             return await ask_recovered(run.path, run.records(), judge.model, judging, Recording.on(tapes, run.path))
 
     try:
