@@ -26,7 +26,7 @@ from sandbox.folder.provenance import Facts, Provenance
 from sandbox.judging.citation import load_citation_judging
 from sandbox.judging.rubric import load_rubric
 from sandbox.settings import RunSettings
-from sandbox.sources import Sources, local_sources, no_sources, taped_local_sources, web_sources
+from sandbox.sources import Sources, Web, local_sources, no_sources, taped_local_sources, web_sources
 from sandbox.toolbox import Toolbox
 from tools.fetch import FetchTool
 from tools.find import FindTool
@@ -136,13 +136,14 @@ async def _sources(stack: AsyncExitStack, settings: RunSettings, out: Path, outs
     if settings.search.engine == "none":
         return no_sources()
     if settings.search.engine != "local":
-        environ = outside.environ if live else None
-        sleep = outside.watched(asyncio.sleep)
-        # Whoever reaches nothing at all replays a finished run; any other start makes a run of its own.
-        keeps = bool(outside.reach)
-        return await web_sources(
-            stack, settings, out, environ, sleep=sleep, reextract=outside.reextract, keeps_text=keeps
+        web = Web(
+            outside.environ if live else None,
+            reextract=outside.reextract,
+            # Whoever reaches nothing at all replays a finished run; any other start makes a run of its own.
+            keeps_text=bool(outside.reach),
+            sleep=outside.watched(asyncio.sleep),
         )
+        return await web_sources(stack, settings, out, web)
     if live:
         return local_sources(settings, out)
     return taped_local_sources(_recorded_search(outside.recorded))

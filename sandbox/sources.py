@@ -64,22 +64,22 @@ def local_sources(settings: RunSettings, out: Path) -> Sources:
     )
 
 
-async def web_sources(
-    stack: AsyncExitStack,
-    settings: RunSettings,
-    out: Path,
-    environ: Mapping[str, str] | None,
-    *,
-    sleep: Sleep = asyncio.sleep,
-    reextract: bool = False,
-    keeps_text: bool = True,
-) -> Sources:
-    """Brave and the guarded web; `environ` None = the tape alone answers (`reextract`: page text is made anew then).
-    Without `keeps_text` no text is written to the run folder. `sleep`: how the engine's limits are waited for.
-
-    Raises SetupError where a live search has no key.
+@dataclass(frozen=True, slots=True)
+class Web:
+    """How the web is there: `environ` None = the tape alone answers (`reextract`: page text is made anew then). Without
+    `keeps_text` no text is written to the run folder. `sleep`: how the search engine's limits are waited for.
     """
-    search, live = settings.search, environ is not None
+
+    environ: Mapping[str, str] | None
+    reextract: bool = False
+    keeps_text: bool = True
+    sleep: Sleep = asyncio.sleep
+
+
+async def web_sources(stack: AsyncExitStack, settings: RunSettings, out: Path, web: Web) -> Sources:
+    """Brave and the guarded web. Raises SetupError where a live search has no key."""
+    search, environ = settings.search, web.environ
+    live = environ is not None
     key = environ.get(search.brave_key_env, "") if environ is not None else KEY_MARK
     if not key:
         raise SetupError(
@@ -88,12 +88,12 @@ async def web_sources(
         )
     brave = _brave_settings(settings)
     # One bucket for all sessions: the limit is the account's.
-    pace = TokenBucket(1 / search.brave_interval_s, sleep=sleep) if live and search.brave_interval_s else Unpaced()
+    pace = TokenBucket(1 / search.brave_interval_s, sleep=web.sleep) if live and search.brave_interval_s else Unpaced()
     transport = TapeTransport(AiohttpTransport(connections=4, total_timeout_s=30.0) if live else None)
     client = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, trust_env=False))
     kind = BraveSdkEngine if search.engine == "brave-sdk" else BraveEngine
     pool = await stack.enter_async_context(ExtractionPool())
-    texts = TextStore(out / TEXT, pool.extract, rules, renews=reextract, keeps=keeps_text)
+    texts = TextStore(out / TEXT, pool.extract, rules, renews=web.reextract, keeps=web.keeps_text)
     web_rules = page_rules(settings.fetch)
     pages = WebPages(web_rules, texts, TapeTransport(PageTransport(web_rules) if live else None))
     return Sources(kind(client, brave, key, pace), await stack.enter_async_context(pages), brave.facts(search.engine))
