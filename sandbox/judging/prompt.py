@@ -52,9 +52,9 @@ def either_width(word: str) -> str:
 
 _PLACE = re.compile(r"\{(" + "|".join(BLOCKS).lower() + r")\}")
 _NAME = "(?:" + "|".join(either_width(name) for name in BLOCKS) + ")"
-_OPENING = re.compile(rf"[<＜]{{3}}(?=[ \t\u3000]{{0,8}}{_NAME})", re.IGNORECASE)
-_THREE_SIGNS = re.compile("[>＞]{3}")
-_CLOSING = re.compile(rf"({_NAME}[ \t\u3000]{{0,8}})[>＞]{{3}}", re.IGNORECASE)
+_OPENING = re.compile(rf"[<＜﹤]{{3}}(?=\s{{0,8}}{_NAME})", re.IGNORECASE)
+_THREE_SIGNS = re.compile("[>＞﹥]{3}")
+_CLOSING = re.compile(rf"({_NAME}\s{{0,8}})[>＞﹥]{{3}}", re.IGNORECASE)
 _OWN_TAG = re.compile(r"</?([A-Za-z][\w.:-]*)(?:[ \t][^<>{}\n]*)?>")
 _ANY_TAG = re.compile(r"[<＜﹤]\s{0,8}[/／]?\s{0,8}([\w.:：-]{1,100}+)[^<＜﹤>＞﹥]{0,200}[>＞﹥]")
 
