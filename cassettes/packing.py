@@ -90,6 +90,7 @@ def _write(folder: Path, blobs: Blobs, kept: list[str]) -> list[Path]:
     """The new pack in its place and on the disk; none where nothing is kept. Raises TapeDamaged, TapeDiskError."""
     unfinished = folder / UNFINISHED
     try:
+        unfinished.mkdir()  # not through a link, which would take the packs of another tape along
         fresh = Blobs(unfinished)
         for sha256 in kept:
             fresh.put(blobs.get(sha256))

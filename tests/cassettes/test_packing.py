@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from servers.tape_scene import OTHER, PDF, SESSION, page, record, record_encoded, replayed, scene
 
-from cassettes.errors import TapeBusy, TapeDamaged
+from cassettes.errors import TapeBusy, TapeDamaged, TapeDiskError
 from cassettes.exchange import TapeResponse
 from cassettes.modes import Modes
 from cassettes.naming import journal_path
@@ -172,3 +172,14 @@ def test_a_damaged_tape_is_not_packed(where: str, tape: Path) -> None:
     with pytest.raises(TapeDamaged):
         pack(tape)
     assert packs(tape) == before
+
+
+def test_a_link_in_a_strangers_tape_takes_no_packs_of_another_tape(tape: Path, tmp_path: Path) -> None:
+    own = tmp_path / "私のテープ"
+    record(own, scene())
+    before = packs(own)
+    (tape / "blobs" / UNFINISHED).symlink_to(own / "blobs")
+    with pytest.raises(TapeDiskError, match="File exists"):
+        pack(tape)
+    assert packs(own) == before
+    assert verify(own).problems == []
