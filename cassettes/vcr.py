@@ -15,7 +15,7 @@ is a response with status 599 there, and a stream that broke off simply ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,11 +153,28 @@ def parsed_cassette(path: Path) -> object:
     """The values in a foreign cassette (YAML or JSON), of any shape. Raises TapeError for what vcrpy cannot read."""
     try:
         text = path.read_text(encoding="utf-8")
-        return cast("_Serializer", jsonserializer if path.suffix == ".json" else yamlserializer).deserialize(text)
+        value = cast("_Serializer", jsonserializer if path.suffix == ".json" else yamlserializer).deserialize(text)
     except OSError as error:
         raise TapeError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, yaml.YAMLError) as error:
         raise TapeError(f"{path} is no cassette that vcrpy can read: {' '.join(str(error).split())}") from error
+    if _is_larger(value, 16 * len(text) + 2**26):
+        raise TapeError(f"{path} says the same thing over and over by YAML aliases, far beyond its own size")
+    return value
+
+
+def _is_larger(value: object, limit: int) -> bool:
+    """Whether `value`, written out without aliases, takes more than `limit` characters, 64 for every part of it."""
+    n_chars, parts = 0, [value]
+    while parts and n_chars <= limit:
+        part = parts.pop()
+        if isinstance(part, (str, bytes)):
+            n_chars += len(part)
+        elif isinstance(part, (list, tuple, dict)):
+            inner = cast("Collection[object]", part)
+            n_chars += 64 * len(inner)
+            parts.extend(cast("dict[object, object]", part).values() if isinstance(part, dict) else inner)
+    return n_chars > limit
 
 
 def _vcr_request(exchange: Exchange) -> Request:

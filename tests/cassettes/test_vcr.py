@@ -430,3 +430,15 @@ def test_a_body_that_unpacks_without_end_is_not_imported(tmp_path: Path) -> None
     source.write_text(yamlserializer.serialize(cassette), encoding="utf-8")
     with pytest.raises(TapeError, match="unpacks to more than 536870912: nothing is imported"):
         imported(source, tmp_path / "tape")
+
+
+def test_a_cassette_that_repeats_itself_by_aliases_is_not_imported(tmp_path: Path) -> None:
+    source = tmp_path / "foreign.yaml"
+    body = "字" * 1_000_000
+    first = (
+        f"- &a\n  request: {{method: GET, uri: 'https://example.jp/', body: '', headers: {{}}}}\n"
+        f"  response: {{status: {{code: 200, message: OK}}, headers: {{}}, body: {{string: '{body}'}}}}\n"
+    )
+    source.write_text("version: 1\ninteractions:\n" + first + "- *a\n" * 1_000, encoding="utf-8")
+    with pytest.raises(TapeError, match="over and over by YAML aliases"):
+        imported(source, tmp_path / "tape")
