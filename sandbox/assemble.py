@@ -23,6 +23,7 @@ from sandbox.endpoint.count import recorded_counter
 from sandbox.endpoint.lenient import mapping
 from sandbox.endpoint.model import ModelClient, ServerFacts
 from sandbox.folder.provenance import Facts, Provenance
+from sandbox.folder.text_store import TEXT
 from sandbox.judging.citation import load_citation_judging
 from sandbox.judging.rubric import load_rubric
 from sandbox.settings import RunSettings
@@ -43,7 +44,8 @@ class Outside:
     """What of the outside may be reached. What may not is answered by the tape alone, and `recorded` says what it was.
 
     `reextract`: page text is made anew from the recorded bytes instead of being read from the run folder. `earlier`: the
-    run that this start goes on with. `watched`: what a long wait for a server passes through, to be told of.
+    run that this start goes on with. `played`: the folders of the runs that this one plays. `watched`: what a long wait for
+    a server passes through, to be told of.
     """
 
     environ: Mapping[str, str]
@@ -51,6 +53,7 @@ class Outside:
     recorded: Provenance | None = None
     reextract: bool = False
     earlier: Provenance | None = None
+    played: tuple[Path, ...] = ()
     watched: Callable[[Sleep], Sleep] = lambda sleep: sleep
 
 
@@ -141,6 +144,7 @@ async def _sources(stack: AsyncExitStack, settings: RunSettings, out: Path, outs
             reextract=outside.reextract,
             # Whoever reaches nothing at all replays a finished run; any other start makes a run of its own.
             keeps_text=bool(outside.reach),
+            texts=tuple(run / TEXT for run in outside.played),
             sleep=outside.watched(asyncio.sleep),
         )
         return await web_sources(stack, settings, out, web)

@@ -143,12 +143,18 @@ async def run(
     """
     playing = playing or Playing()
     others = playing.others
-    if (out / TAPE).resolve() in {tape.resolve() for tape in (others.source, *others.pool) if tape is not None}:
+    played = tuple(dict.fromkeys(tape for tape in (others.source, *others.pool) if tape is not None))
+    if (out / TAPE).resolve() in {tape.resolve() for tape in played}:
         # Before anything is written: the capsule of the run that is played would tell of a start that never was.
         raise SetupError(f"{out} is the run that is played: the new run needs a folder of its own, another --out")
     with RunFolder(out, derived=(SAMPLE_CORPUS,)) as folder:
         outside = Outside(
-            occasion.environ, playing.reach, playing.recorded, earlier=folder.provenance(), watched=progress.watched
+            occasion.environ,
+            playing.reach,
+            playing.recorded,
+            earlier=folder.provenance(),
+            played=tuple(tape.parent for tape in played),
+            watched=progress.watched,
         )
         async with assemble(settings, out, outside) as parts:
             _refuse_keys(settings, parts)

@@ -67,12 +67,14 @@ def local_sources(settings: RunSettings, out: Path) -> Sources:
 @dataclass(frozen=True, slots=True)
 class Web:
     """How the web is there: `environ` None = the tape alone answers (`reextract`: page text is made anew then). Without
-    `keeps_text` no text is written to the run folder. `sleep`: how the search engine's limits are waited for.
+    `keeps_text` no text is written to the run folder; `texts`: those of the runs that are played. `sleep`: how the search
+    engine's limits are waited for.
     """
 
     environ: Mapping[str, str] | None
     reextract: bool = False
     keeps_text: bool = True
+    texts: tuple[Path, ...] = ()
     sleep: Sleep = asyncio.sleep
 
 
@@ -93,7 +95,7 @@ async def web_sources(stack: AsyncExitStack, settings: RunSettings, out: Path, w
     client = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, trust_env=False))
     kind = BraveSdkEngine if search.engine == "brave-sdk" else BraveEngine
     pool = await stack.enter_async_context(ExtractionPool())
-    texts = TextStore(out / TEXT, pool.extract, rules, renews=web.reextract, keeps=web.keeps_text)
+    texts = TextStore(out / TEXT, pool.extract, rules, web.reextract, web.keeps_text, web.texts)
     web_rules = page_rules(settings.fetch)
     pages = WebPages(web_rules, texts, TapeTransport(PageTransport(web_rules) if live else None))
     return Sources(kind(client, brave, key, pace), await stack.enter_async_context(pages), brave.facts(search.engine))

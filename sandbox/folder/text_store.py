@@ -49,7 +49,8 @@ class TextRow(Row):
 @dataclass(frozen=True, slots=True)
 class TextStore:
     """`extract` with a memory on disk. `renews`: text that other rules have made is made anew. Without `keeps` nothing is
-    written: a replay leaves the text that the run has read.
+    written: a replay leaves the text that the run has read. `recorded`: such folders of the runs that are played, whose
+    text comes before any that is made now.
     """
 
     folder: Path
@@ -57,30 +58,28 @@ class TextStore:
     rules: Callable[[], str]
     renews: bool = False
     keeps: bool = True
+    recorded: tuple[Path, ...] = ()
 
     async def __call__(self, body: bytes, *, url: str, header_type: str) -> Document:
         """The document in `body`, from the folder where it is there. Raises ToolFailure as `extract` does."""
         sha256 = hashlib.sha256(body).hexdigest()
-        path = self._path(sha256, url, header_type)
-        row = self._kept(path)
+        name = _name(sha256, url, header_type)
+        row = self._kept(name)
         if row is None:
-            row = await self._made(body, url, header_type)
+            played = filter(None, (_read(folder / name) for folder in self.recorded))
+            row = next(played, None) or await self._made(body, url, header_type)
             if self.keeps:
-                _write(path, row)
+                _write(self.folder / name, row)
         return _document(row, url, sha256)
 
     def stored(self, body: bytes, *, url: str, header_type: str) -> Document | None:
         """The same from the folder alone; None where it is not there. Raises ToolFailure for a stored failure."""
         sha256 = hashlib.sha256(body).hexdigest()
-        row = self._kept(self._path(sha256, url, header_type))
+        row = self._kept(_name(sha256, url, header_type))
         return None if row is None else _document(row, url, sha256)
 
-    def _path(self, sha256: str, url: str, header_type: str) -> Path:
-        name = hashlib.sha256(f"{sha256}\n{url}\n{header_type}".encode("utf-8", "surrogatepass")).hexdigest()
-        return self.folder / name[:2] / f"{name[2:]}.json"
-
-    def _kept(self, path: Path) -> TextRow | None:
-        row = _read(path)
+    def _kept(self, name: Path) -> TextRow | None:
+        row = _read(self.folder / name)
         return None if row is None or (self.renews and row.rules != self.rules()) else row
 
     async def _made(self, body: bytes, url: str, header_type: str) -> TextRow:
@@ -98,6 +97,11 @@ class TextStore:
             page_starts=document.page_starts,
             notes=document.notes,
         )
+
+
+def _name(sha256: str, url: str, header_type: str) -> Path:
+    name = hashlib.sha256(f"{sha256}\n{url}\n{header_type}".encode("utf-8", "surrogatepass")).hexdigest()
+    return Path(name[:2]) / f"{name[2:]}.json"
 
 
 def _document(row: TextRow, url: str, sha256: str) -> Document:

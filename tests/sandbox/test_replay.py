@@ -134,6 +134,9 @@ def test_a_run_on_the_web_replays_with_every_server_gone(output: Output, monkeyp
         assert run(["replay", "web", "--json", "--quiet", *more]) == 0
         assert json.loads(output().out)["replay"]["identical"] is True
     assert [path.read_bytes() for path in texts] == before
+    # Another judge reads the answers over the page text of the run, and its folder keeps that.
+    assert run(["score", "web", "--judge", "baseline", "--out", "judged"]) == 0
+    assert (Path("judged") / texts[0].relative_to("web")).read_bytes() == before[0]
     kept = b"".join(path.read_bytes() for path in Path("web").rglob("*") if path.is_file())
     assert key.encode() not in kept
 

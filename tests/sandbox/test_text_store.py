@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from sandbox.folder.text_store import TextStore
@@ -32,3 +33,10 @@ def test_only_who_renews_reads_a_page_by_the_rules_of_today(tmp_path: Path) -> N
     assert _read(_store(tmp_path, "渡部", "r2")) == "渡邉"
     assert _read(_store(tmp_path, "渡辺", "r2", renews=True)) == "渡辺"
     assert _read(_store(tmp_path, "渡部", "r2", renews=True)) == "渡辺"
+
+
+def test_what_plays_a_recorded_run_reads_its_text_and_keeps_it_to_be_replayed_alone(tmp_path: Path) -> None:
+    assert _read(_store(tmp_path / "recorded", "渡邉", "r1")) == "渡邉"
+    derived = replace(_store(tmp_path / "derived", "渡辺", "r2"), recorded=(tmp_path / "none", tmp_path / "recorded"))
+    assert _read(derived) == "渡邉"
+    assert _read(_store(tmp_path / "derived", "渡部", "r2")) == "渡邉"
