@@ -19,7 +19,7 @@ RULE = "----"
 FOUND = re.compile(r"^- \d+(?:文字目|[^:：]*)[^:：]*[:：] ?(.*)$")
 SENTENCE_END = re.compile(r"(?<=[。．！？!?])|\n+")
 TABLE_ROW = re.compile(r"^\|(.*)\|$")
-MARKUP = re.compile(r"[*_`#>]+|^\s*(?:[-・•●○◆■□]|\d+[.)．])\s+|\[([^\]]*)\]\([^)]*\)")
+MARKUP = re.compile(r"[*_`#>]+|^\s*(?:[-・•●○◆■□]|\d+[.)．])\s+|\[([^\[\]]{0,500})\]\([^()]{0,2000}\)")
 
 
 @dataclass(frozen=True, slots=True)

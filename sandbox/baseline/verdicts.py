@@ -30,7 +30,7 @@ _SENTENCE_END = re.compile(r"(?<=[。?!\n])|(?<=[.?!]) ")
 _AVOIDS = re.compile(r"避け|控え|除い|除外|\b(?:without|avoid\w*|refrain\w*|free of|exclud\w*|omit\w*)\b")
 # These read like a denial and are none; "no more than" belongs to a limit.
 _NO_DENIAL = re.compile(r"忘れず|まず|もれなく|漏れなく|欠かさず|no (?:more|fewer|less) than")
-_LIMIT = re.compile(r"([0-9][0-9,]*) ?(文字|字|単語|語|文|行) ?(以内|以下|まで|未満|以上|を超えな|ちょうど)")
+_LIMIT = re.compile(r"(?<![0-9,])([0-9][0-9,]*) ?(文字|字|単語|語|文|行) ?(以内|以下|まで|未満|以上|を超えな|ちょうど)")
 _ENGLISH_LIMIT = re.compile(
     r"\b(at most|no more than|up to|within|under|fewer than|less than|at least|no fewer than|no less than|exactly) "
     r"([0-9][0-9,]*) (characters?|words?|sentences?|lines?)\b"

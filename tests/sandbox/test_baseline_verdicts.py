@@ -7,6 +7,8 @@ import json
 import pytest
 
 from sandbox.baseline.judge import judge_reply, support
+from sandbox.baseline.model import queries
+from sandbox.baseline.reading import sentences
 from sandbox.baseline.verdicts import criterion, safety
 from sandbox.endpoint.lenient import items, mapping
 from sandbox.judging.prompt import PLACES, load_prompt
@@ -91,3 +93,12 @@ def test_the_shipped_prompts_are_read(name: str, values: dict[str, str], label: 
     reply = judge_reply({"model": "baseline", "messages": [{"role": "user", "content": text}]})
     content = mapping(mapping(items(reply["choices"])[0])["message"])["content"]
     assert json.loads(str(content))["verdict"] == label
+
+
+@pytest.mark.parametrize("hostile", ["1", "1,", "[", "*[", "\n", " \n"])
+def test_long_stretches_of_one_sign_are_read_in_one_pass(hostile: str) -> None:
+    # In time that grows with the square of the length each of these takes many minutes.
+    text = hostile * (300_000 // len(hostile))
+    assert criterion(text, "はい。", support).label == "no"
+    assert all(len(sentence) <= len(text) for sentence in sentences(text))
+    assert queries(text)
