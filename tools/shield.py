@@ -42,11 +42,12 @@ def neutralise(text: str) -> Neutralised:
         text = visible if n_hidden else text
     n = 0
     for brackets, candidates, forged in _KINDS:
-        n_inner = any(bracket in text for bracket in brackets)
-        while n_inner:
+        found = any(bracket in text for bracket in brackets)
+        while found:
             # What stood around a tag may be one itself now: `<|a<cite>|>`. MAX_TAG_CHARS bounds how deep that goes.
             text, n_inner = _rewrite(candidates, forged, text)
             n += n_inner
+            found = n_inner > 0
     return Neutralised(text, n, n_hidden)
 
 
