@@ -145,7 +145,8 @@ def consistency(question: str, reference: str, answer: str) -> Decision:
     match = _match(wanted, _pieces(answer))
     share = max(_share(wanted, said, given), _share(said, wanted, given, at_least=ENOUGH_GRAMS))
     key = [figure for figure in wanted.figures if not any(figure.agrees(other) for other in given.figures)]
-    held = [figure for figure in key if any(other.agrees(figure) or other.rounds(figure) for other in said.figures)]
+    pairs = [(one, other) for one in key for other in said.figures if other.agrees(one) or other.rounds(one)]
+    held = [figure for figure in key if any(figure is one for one, _ in pairs)]
     reason = f"参照回答との一致率 {share:.2f}、主な数値 {len(held)}/{len(key)}"
     if wanted.text in said.text and not match.missing:
         return Decision("consistent", reason)
@@ -159,8 +160,8 @@ def consistency(question: str, reference: str, answer: str) -> Decision:
         return Decision("consistent", reason)
     if _has_other_value(said.figures, [one for one in key if one not in held], [*given.figures, *wanted.figures]):
         return Decision("contradictory", reason + "、異なる数値がある")
-    # A bare "1" stands in any text: some of the figures are a partial list only with a unit, or among the same words.
-    if held and (share >= RELATED or any(figure.unit for figure in held)):
+    # A bare "1" stands in any text: some of the figures are a partial list only with their unit, or among the same words.
+    if held and (share >= RELATED or any(one.unit and other.unit for one, other in pairs)):
         return Decision("consistent", reason + "、部分的な列挙")
     return Decision("consistent" if share >= FULL else "insufficient", reason)
 

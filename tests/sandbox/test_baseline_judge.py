@@ -288,6 +288,15 @@ def test_baseline_judges_an_answer_through_the_client_that_real_judges_use() -> 
     assert whole == "consistent"
 
 
+def test_bare_numbers_in_other_words_are_no_partial_list() -> None:
+    # A real model wrote the tools' own description: its 2 and 1 are not those of "2分の1".
+    reference = "対象経費の2分の1を100万円まで補助し、家賃は月額5万円まで12か月です。"
+    answer = "query は400文字までの検索語です。続きは result_page=2 のように指定します（minimum: 1）。"
+    question = "補助の内容を教えてください。"
+    assert consistency(question, reference, answer).label == "insufficient"
+    assert consistency(question, reference, "100万円まで出ます。").label == "consistent"
+
+
 def test_a_tool_call_left_in_the_answer_is_no_partial_list() -> None:
     question = "耐震改修補助の補助率と上限額は、令和5年度と令和7年度でどう変わりましたか。"
     reference = "補助率は2分の1から5分の4に、上限額は一般世帯で90万円から115万円になりました。"
