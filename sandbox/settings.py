@@ -231,6 +231,10 @@ def resolve(
         if value is not None:
             _put(tree, name, value)
             _send(tree, name)
+    for role in ("model", "judge"):
+        if flags.get(f"{role}.name") in EMBEDDED and not flags.get(f"{role}.base_url"):
+            # The server that a file names is that of another model.
+            _put(tree, f"{role}.base_url", None)
     try:
         return RunSettings.model_validate(tree)
     except ValidationError as error:

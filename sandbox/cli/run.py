@@ -40,7 +40,7 @@ from sandbox.reports.terminal import print_report
 from sandbox.reports.untrusted import safe_json
 from sandbox.run import Occasion, Playing, RunEnd, utc_now
 from sandbox.run import run as run_benchmark
-from sandbox.settings import Overrides, RunSettings, file_name, resolve, servers_named
+from sandbox.settings import BASELINE, Overrides, RunSettings, file_name, resolve, servers_named
 from sandbox.summary import Summary, as_json
 from tools.tool import SetupError
 
@@ -152,7 +152,7 @@ def run(
         "model.decode.temperature": temperature,
         "model.max_output_tokens": max_output_tokens,
         "judge.name": judge,
-        "judge.base_url": judge_base_url or (base_url if judge else None),
+        "judge.base_url": judge_base_url or (base_url if judge not in (None, BASELINE) else None),
         "judge.language": language,
         "judge.repeats": judge_repeats,
         "search.engine": search,

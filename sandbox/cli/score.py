@@ -36,7 +36,7 @@ from sandbox.reports.untrusted import safe_json
 from sandbox.rescore import rescored
 from sandbox.run import Occasion, sessions_of, utc_now
 from sandbox.run import run as run_benchmark
-from sandbox.settings import BASELINE, Overrides, file_name, resolve, servers_named
+from sandbox.settings import Overrides, file_name, resolve, servers_named
 from sandbox.summary import Summary, as_json, summarise
 from tools.tool import SetupError
 
@@ -154,9 +154,6 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
     """The folder, in which a judge with the settings `flags` read the answers of `run`. Raises SetupError and TapeError."""
     derived = rejudge(run)
     settings = resolve(derived.benchmark.name, {}, None, flags, derived.base)
-    if settings.judge.name == BASELINE and flags["judge.base_url"] is None:
-        # The server in the run's own settings is that of its own judge.
-        settings = settings.model_copy(update={"judge": settings.judge.model_copy(update={"base_url": None})})
     playing = with_verdicts(derived.playing, verdicts_from, folder)
     check_servers(settings, servers_named(None, flags), playing.reach, os.environ)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())

@@ -34,6 +34,21 @@ def test_flags_win_over_the_file_and_the_file_over_the_benchmark(tmp_path: Path)
     assert settings.model.name == "東京モデル"
 
 
+@pytest.mark.parametrize("role", ["model", "judge"])
+def test_an_embedded_name_is_not_asked_of_the_server_that_a_recorded_run_names(tmp_path: Path, role: str) -> None:
+    """A server that takes any name would answer as "baseline", and its figures be taken for the baseline's."""
+    base = tmp_path / "run.toml"
+    base.write_text(f'[{role}]\nname = "東京モデル"\nbase_url = "http://10.0.0.5/v1"\n', encoding="utf-8")
+
+    def server(flags: dict[str, object]) -> str | None:
+        settings = resolve("sample", {}, None, flags, base)
+        return settings.model.base_url if role == "model" else settings.judge.base_url
+
+    assert server({f"{role}.name": "baseline"}) is None
+    assert server({f"{role}.name": "大阪モデル"}) == "http://10.0.0.5/v1"
+    assert server({f"{role}.name": "baseline", f"{role}.base_url": "http://10.0.0.6/v1"}) == "http://10.0.0.6/v1"
+
+
 def test_what_is_written_to_run_toml_reads_back_as_the_same_settings(tmp_path: Path) -> None:
     flags: dict[str, object] = {"model.extra_body": {"seed": 1, "a": {"b": [1, "二"]}}, "fetch.domains": ["example.jp"]}
     settings = resolve("sample", {}, None, flags)
