@@ -161,10 +161,12 @@ async def run(
             loaded = benchmark.load(settings, parts.sources.corpus)
             facts = compared(benchmark, settings, loaded, parts)
             command = [parts.redactor.redact(word) for word in occasion.command]
-            nonce = playing.recorded.nonce if playing.recorded is not None else None
+            recorded = playing.recorded
+            nonce = recorded.nonce if recorded is not None else None
             hub = loaded.path if loaded.path.startswith(HF) else None
             fresh = provenance(facts, occasion.started, command, _servers(settings, parts), nonce, hub)
-            fresh = fresh.model_copy(update={"played": playing.said})
+            begun = recorded.begun if recorded is not None else None
+            fresh = fresh.model_copy(update={"played": playing.said, "played_run": begun})
             capsule = folder.begin(as_toml(settings), fresh, settings.repeats)
             folder.write_lines(SAMPLES, as_lines(loaded.samples))
             if loaded.left_out_lines:

@@ -56,10 +56,17 @@ class Provenance(BaseModel):
     """What is played of recorded runs, in words ("a fork after round 2"); empty in an ordinary run, None where the run was
     begun by a version that did not say. Two runs that differ in it may be compared, but one run cannot be both.
     """
+    played_run: str | None = Field(default=None, exclude_if=lambda run: run is None)
+    """Which recorded run is played: how that one was begun. None where none is, or where the version did not say."""
 
     def continued(self, now: Provenance) -> Provenance:
         """This run with the starts of `now` added."""
         return self.model_copy(update={"starts": (*self.starts, *now.starts)})
+
+    @property
+    def begun(self) -> str:
+        """Time and command of the first start. They tell two forks of a run apart, which have its nonce both."""
+        return "".join(f"{start.started} {' '.join(start.command)}" for start in self.starts[:1])
 
     @property
     def config_sha256(self) -> str:

@@ -89,8 +89,9 @@ class RunFolder:
                     f"{self.path} holds {before}, and this start makes {now}: "
                     "use another --out, or what was given before (--fork, --web-from, pincite score --judge)"
                 )
-            if provenance.played and earlier.nonce != provenance.nonce:
-                # Who plays a recorded run has its nonce.
+            # Who plays a recorded run has its nonce.
+            is_other_run = earlier.played_run not in (None, provenance.played_run) or earlier.nonce != provenance.nonce
+            if provenance.played and is_other_run:
                 raise SetupError(f"{self.path} was not begun from the run that this start plays: use another --out")
             provenance = earlier.continued(provenance)
         self._open_records()

@@ -6,6 +6,7 @@ import gc
 import json
 import re
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -331,6 +332,22 @@ def test_what_plays_one_run_does_not_go_on_with_another_of_the_same_configuratio
     assert "part was not begun from the run that this start plays: use another --out" in output().err
     assert Path("part/provenance.json").read_bytes() == before
     assert run([*(word.format("one") for word in derived), "--out", "part"]) == 0
+
+
+def test_two_forks_of_a_run_are_not_judged_in_one_folder(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have the nonce of the run, and their answers may differ."""
+    assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
+    for name in ("one", "other"):
+        fork = ["run", "sample", "--fork", "run@1", "--limit", "1", "--out", name, "--quiet"]
+        monkeypatch.setattr(sys, "argv", ["pincite", *fork])
+        assert run(fork) == 0
+    assert run(["score", "one", "--judge", "baseline", "--out", "judged"]) == 0
+    output()
+    assert run(["score", "other", "--judge", "baseline", "--out", "judged"]) == 2
+    assert "judged was not begun from the run that this start plays: use another --out" in output().err
+    assert run(["run", "sample", "--fork", "run@1", "--out", "one", "--quiet", "--limit", "2"]) == 0
+    assert run(["score", "one", "--judge", "baseline", "--out", "judged"]) == 0
+    assert len(Path("judged/records.jsonl").read_bytes().splitlines()) == 2
 
 
 def test_half_of_a_fork_whose_version_did_not_say_that_it_is_one_goes_on(output: Output) -> None:
