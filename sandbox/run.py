@@ -172,7 +172,8 @@ async def run(
             if loaded.left_out_lines:
                 folder.write(LEFT_OUT, "\n".join(loaded.left_out_lines))
             rules = SessionRules(dialect_of(settings.citations), settings.limits, settings.language, capsule.nonce)
-            samples = loaded.samples[: settings.limit]
+            # The limit of a recorded run is that of its last start; finished sessions of an earlier one are judged too.
+            samples = loaded.samples[: settings.limit if playing.sessions is None else None]
             keys = [key for key in sessions_of(samples, settings.repeats) if playing.plays(*key)]
             todo = [(sample, repeat) for sample, repeat in keys if (sample.id, repeat) not in folder.finished]
             with TapeSet(

@@ -234,7 +234,7 @@ def disk_error(error: OSError, path: Path) -> SetupError:
     if error.errno == errno.EFBIG:
         return SetupError(f"{path} would be over a file size limit (ulimit -f): raise it and repeat the same command")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return SetupError(f"{path} cannot be written: {error.strerror}; choose another --out")
+        return SetupError(f"{path} cannot be written: {error.strerror}; mend that or choose another folder")
     if error.errno == errno.ELOOP:
         return SetupError(
             f"{error.filename or path} is a link: nothing is written through it; put the file itself there"

@@ -268,6 +268,16 @@ def test_a_run_that_was_broken_off_is_judged_again_as_far_as_it_came(output: Out
     assert json.loads(output().out)["samples"] == 3
 
 
+def test_a_run_whose_last_start_asked_for_fewer_samples_is_judged_again_as_a_whole(output: Output) -> None:
+    for limit in ("3", "1"):
+        assert run(["run", "sample", "--limit", limit, "--out", "run", "--quiet"]) == 0
+    output()
+    assert run(["score", "run", "--judge", "baseline", "--out", "judged", "--json"]) == 0
+    assert json.loads(output().out)["samples"] == 3
+    assert run(["replay", "judged", "--json", "--quiet"]) == 0
+    assert json.loads(output().out)["samples"] == 3
+
+
 def test_a_fork_keeps_the_recorded_rounds_and_goes_on_with_another_model(output: Output) -> None:
     assert run(["run", "sample", "--limit", "2", "--out", "run", "--quiet"]) == 0
     output()
