@@ -34,7 +34,7 @@ def comparison_report(made: Comparison) -> RenderableType:
         parts += ["", agreement_text(made.agreement)]
     if made.questions.compared:
         parts += ["", _differences(made), "", *_conclusions(made)]
-        parts += ["", _discordant(made)]
+        parts += ["", _discordant(made), *_otherwise(made)]
         parts += ["", _changes(made)]
         parts += ["", _by_type(made)] if made.by_task_type else []
         parts += ["", *_moved(made)] if made.moved else []
@@ -147,20 +147,28 @@ def _sign_open(bounds: tuple[float, float] | None) -> bool:
 
 
 def _discordant(made: Comparison) -> Table:
-    undecided = any(change.bounds for change in made.metrics.values())
-    zeros = any(change.left_out_as_zero for change in made.metrics.values())
-    columns = ["A higher", "B higher", "equal", "left out A", "B"]
-    columns += ["B − A with these as 0"] if zeros else []
-    columns += ["missing verdicts"] if undecided else []
-    table = figure_table("Questions", columns)
+    table = figure_table("Questions", ["A higher", "B higher", "equal", "left out A", "B"])
     for measure in made.measures:
         change = made.metrics[measure.name]
-        row = [str(change.higher_in_a), str(change.higher_in_b), str(change.equal)]
-        row += [str(_lost(change.left_out.a)), str(_lost(change.left_out.b))]
-        row += [_zeros(change.left_out_as_zero)] if zeros else []
-        row += [_range(change.bounds) if change.bounds else ""] if undecided else []
-        table.add_row(measure.short, *row)
+        lost = (str(_lost(change.left_out.a)), str(_lost(change.left_out.b)))
+        table.add_row(
+            measure.short, str(change.higher_in_a), str(change.higher_in_b), str(change.equal), lost[0], lost[1]
+        )
     return table
+
+
+def _otherwise(made: Comparison) -> Iterator[RenderableType]:
+    """What B − A would be if what is left out counted, and what missing verdicts could have made of it."""
+    table = figure_table("B − A with…", ["left out as 0", "missing verdicts either way"])
+    for measure in made.measures:
+        change = made.metrics[measure.name]
+        if change.left_out_as_zero or change.bounds:
+            table.add_row(
+                measure.short, _zeros(change.left_out_as_zero), _range(change.bounds) if change.bounds else ""
+            )
+    if table.row_count:
+        yield Text()
+        yield table
 
 
 def _lost(reasons: Mapping[str, int]) -> int:

@@ -54,14 +54,17 @@ class State:
         self.usage += record.model_usage
 
     def lines(self, now: float) -> tuple[str, ...]:
-        """What there is to say: how far and how long, outcomes, rate and tokens (of this start), who waits for a server."""
+        """What there is to say: how far and how long; outcomes, rate and tokens (of this start, and how many sessions were
+        finished before it); who waits for a server.
+        """
         elapsed = max(now - self.started_at, 1e-9)
         share = f"{100 * self.done / self.total:.0f} %" if self.total else "0 %"
         times = f"{duration(elapsed)} gone"
         if self.finished and self.done < self.total:
             times += f", about {duration((self.total - self.done) * elapsed / self.finished)} left"
         known: tuple[Outcome, ...] = get_args(Outcome)
-        outcomes = [f"{name.replace('_', ' ')} {self.outcomes[name]}" for name in known if self.outcomes[name]]
+        outcomes = [f"finished before {self.done_before}"] if self.done_before else []
+        outcomes += [f"{name.replace('_', ' ')} {self.outcomes[name]}" for name in known if self.outcomes[name]]
         rate = f"{60 * self.finished / elapsed:.1f} questions/min" if self.finished else "no question finished yet"
         tokens = f"tokens in {short(self.usage.prompt_tokens)}, out {short(self.usage.completion_tokens)}"
         lines = [

@@ -97,12 +97,18 @@ Consistency: 10 questions can show 61.6 points (80 % power); 2 points would need
 Citation F1: 9 questions can show 41.2 points (80 % power); 2 points would need
 3,816 questions.
 
-Questions  A higher  B higher  equal  left out A  B  B − A with these as 0
-──────────────────────────────────────────────────────────────────────────
+Questions  A higher  B higher  equal  left out A  B
+───────────────────────────────────────────────────
 Consist.          1         3      6           0  0
-Recall            2         7      0           0  1           +20.0 (n 10)
-Precision         2         7      0           0  1           +20.0 (n 10)
-F1                2         7      0           0  1           +20.0 (n 10)
+Recall            2         7      0           0  1
+Precision         2         7      0           0  1
+F1                2         7      0           0  1
+
+B − A with…  left out as 0  missing verdicts either way
+───────────────────────────────────────────────────────
+Recall        +20.0 (n 10)
+Precision     +20.0 (n 10)
+F1            +20.0 (n 10)
 
 Where it comes from: A → B    questions  Consist.  Recall  Precision     F1
 ───────────────────────────────────────────────────────────────────────────
@@ -149,6 +155,30 @@ def test_a_comparison_says_what_is_real_where_it_comes_from_and_what_moved(
     text = told(capsys)
     assert text == TOLD
     assert "\x1b" not in text
+
+
+WITH_GAPS = """
+B − A with…  left out as 0  missing verdicts either way
+───────────────────────────────────────────────────────
+Consist.                                 +10.0 to +20.0
+Recall        +25.0 (n 10)               +22.2 to +33.3
+Precision     +20.0 (n 10)
+F1            +25.0 (n 10)               +25.9 to +33.3
+"""
+
+
+def test_what_missing_verdicts_could_change_keeps_its_row_names_within_80_columns(
+    write: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    undecided = record(9, outcome="judge_error").model_copy(
+        update={
+            "outcome_reason": "support",
+            "score": ScoreRow(recall="0", precision="1/2", f1="0", f1_bounds=("0", "2/3"), recall_bounds=("0", "1")),
+        }
+    )
+    a, b = write("a", [*RUN_A[:9], undecided], "a"), write("b", RUN_B, "b")
+    assert compare(str(a), str(b)) == 0
+    assert WITH_GAPS in told(capsys)
 
 
 def test_json_holds_the_same_figures_and_nothing_else_is_printed(

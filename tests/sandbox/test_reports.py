@@ -263,11 +263,12 @@ def test_progress_in_a_log_is_a_line_now_and_then() -> None:
     progress.close()
     progress.close()
     assert stream.getvalue() == (
-        "pincite: 4/10 (40 %) · 0:00 gone · under way 0 · no question finished yet · tokens in 0, out 0\n"
-        "pincite: 6/10 (60 %) · 0:40 gone, about 1:20 left · answered 2 · under way 2"
+        "pincite: 4/10 (40 %) · 0:00 gone · finished before 4 · under way 0 · no question finished yet"
+        " · tokens in 0, out 0\n"
+        "pincite: 6/10 (60 %) · 0:40 gone, about 1:20 left · finished before 4 · answered 2 · under way 2"
         " · 3.0 questions/min · tokens in 24.0k, out 1.4k\n"
-        "pincite: 7/10 (70 %) · 1:00 gone, about 1:00 left · answered 2 · context overflow 1 · under way 1"
-        " · 3.0 questions/min · tokens in 36.0k, out 2.1k\n"
+        "pincite: 7/10 (70 %) · 1:00 gone, about 1:00 left · finished before 4 · answered 2 · context overflow 1"
+        " · under way 1 · 3.0 questions/min · tokens in 36.0k, out 2.1k\n"
     )
 
 
