@@ -303,7 +303,8 @@ def _whole(exchange: Exchange, *, as_json: bool) -> str:
         return tape_text.whole_exchange(exchange)
     bodies = {"request_body": exchange.request.body, "response_body": exchange.response.body}
     texts = {name: body.decode("utf-8", "backslashreplace") for name, body in bodies.items()}
-    return json.dumps({**json.loads(tape_text.exchange_json(exchange)), **texts}, ensure_ascii=False, sort_keys=True)
+    row = {**json.loads(tape_text.exchange_json(exchange)), **texts}
+    return safe_json(json.dumps(row, ensure_ascii=False, sort_keys=True))
 
 
 def _print_comparisons(compared: Iterable[SessionComparison]) -> None:

@@ -22,6 +22,7 @@ from cassettes.naming import journal_path
 from sandbox.cli.main import run
 from sandbox.cli.seam import call
 from sandbox.folder.store import RunFolder
+from sandbox.reports.untrusted import HIDDEN
 
 KEY = "sk-secret-0123456789"
 LISTED = """\
@@ -81,13 +82,15 @@ def test_show_lists_the_sessions_and_then_the_exchanges_of_one(
 def test_show_prints_a_whole_exchange_without_what_a_terminal_obeys(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record(tmp_path, [page("https://example.jp/", "東京\x1b[2J都".encode(), "text/plain; charset=utf-8")])
+    record(tmp_path, [page("https://example.jp/", "東京\x1b[2J都\x9b\u202e".encode(), "text/plain; charset=utf-8")])
     assert cassette("show", tmp_path, SESSION, "--exchange", "0") == 0
-    said = "GET https://example.jp/\n\n200\ncontent-type: text/plain; charset=utf-8\n\n東京⟨U+001B⟩[2J都\n"
+    said = "GET https://example.jp/\n\n200\ncontent-type: text/plain; charset=utf-8\n\n東京⟨U+001B⟩[2J都⟨U+009B⟩⟨U+202E⟩\n"
     assert capsys.readouterr().out == said
     assert cassette("show", tmp_path, "--exchange", "0", "--json") == 0
-    (row,) = lines(capsys)
-    assert (row["request_body"], row["response_body"]) == ("", "東京\x1b[2J都")
+    printed = capsys.readouterr().out
+    assert HIDDEN.search(printed) is None
+    row = json.loads(printed)
+    assert (row["request_body"], row["response_body"]) == ("", "東京\x1b[2J都\x9b\u202e")
     assert cassette("show", tmp_path, "--exchange", "1") == 2
 
 
