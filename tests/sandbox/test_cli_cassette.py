@@ -84,7 +84,9 @@ def test_show_prints_a_whole_exchange_without_what_a_terminal_obeys(
 ) -> None:
     record(tmp_path, [page("https://example.jp/", "東京\x1b[2J都\x9b\u202e".encode(), "text/plain; charset=utf-8")])
     assert cassette("show", tmp_path, SESSION, "--exchange", "0") == 0
-    said = "GET https://example.jp/\n\n200\ncontent-type: text/plain; charset=utf-8\n\n東京⟨U+001B⟩[2J都⟨U+009B⟩⟨U+202E⟩\n"
+    said = (
+        "GET https://example.jp/\n\n200\ncontent-type: text/plain; charset=utf-8\n\n東京⟨U+001B⟩[2J都⟨U+009B⟩⟨U+202E⟩\n"
+    )
     assert capsys.readouterr().out == said
     assert cassette("show", tmp_path, "--exchange", "0", "--json") == 0
     printed = capsys.readouterr().out
