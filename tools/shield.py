@@ -118,7 +118,7 @@ _NAMES = (
 # `*+` gives no space back: a page of tags full of spaces took half a minute without.
 _TAG_OR_TOKEN = re.compile(rf"\s*+(?:\|.*|.*\||/?\s*+(?:[a-z]{{2,12}}:)?(?:{_NAMES})\s*/?(?:[\s=:].*)?)\s*", re.DOTALL)
 _SQUARE_TOKEN = re.compile(
-    r"\s*/?\s*(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|tool_content|args|think|call_id|"
+    r"\s*+/?\s*+(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|tool_content|args|think|call_id|"
     r"img|img_break|img_end|audio|begin_audio|prefix|suffix|middle|model_settings|[gs]mask|\|.*\|)\s*"
 )
 _ANY = re.compile(".*", re.DOTALL)
