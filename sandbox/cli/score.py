@@ -157,7 +157,7 @@ def judge_again(run: Path, flags: Overrides, verdicts_from: Sequence[Path], fold
     playing = with_verdicts(derived.playing, verdicts_from, folder)
     check_servers(settings, servers_named(None, flags), playing.reach, os.environ)
     occasion = Occasion(tuple(sys.argv[1:]), os.environ, utc_now())
-    progress = Progress(sys.stderr)
+    progress = Progress(sys.stderr, is_judging=True)
     try:
         end = asyncio.run(run_benchmark(derived.benchmark, settings, folder, occasion, progress, playing))
     except KeyboardInterrupt:

@@ -96,8 +96,9 @@ def _notes(made: AcrossModels) -> Iterator[RenderableType]:
         "weighing the same; the JSON has it for divisor n too. (k): only k models have the figure."
     )
     if made.every_multi_above_single is not None:
-        every = "Every model is" if made.every_multi_above_single else "Not every model is"
-        yield Text(f"{every} more harmful over several turns than in one.{_greatest(made)}")
+        every = "In every model" if made.every_multi_above_single else "Not in every model"
+        verb = "the harmful rate is" if made.every_multi_above_single else "is the harmful rate"
+        yield Text(f"{every} {verb} higher over several turns than in one (as measured, untested).{_greatest(made)}")
     if len({one.samples for one in made.models}) > 1:
         held = ", ".join(f"{one_line(one.model, NAME_CELLS)} {one.samples}" for one in made.models)
         yield Text(f"The runs hold different numbers of questions ({held}): part of the spread is theirs.")

@@ -29,7 +29,7 @@ BAR_CELLS = 40
 
 @dataclass(slots=True)
 class State:
-    """What the displays show. Times are those of `Clock`, in seconds; `usage` is the model's."""
+    """What the displays show. Times are those of `Clock`, in seconds; `usage` is that of who is asked live."""
 
     started_at: float
     total: int = 0
@@ -38,6 +38,7 @@ class State:
     finished: int = 0
     outcomes: Counter[Outcome] = field(default_factory=Counter[Outcome])
     usage: Usage = field(default_factory=Usage)
+    is_judging: bool = False
     waits: list[float] = field(default_factory=list[float])
     """When the waits that are under way end."""
 
@@ -51,7 +52,7 @@ class State:
         self.finished += 1
         self.under_way = max(0, self.under_way - 1)
         self.outcomes[record.outcome] += 1
-        self.usage += record.model_usage
+        self.usage += record.judge_usage if self.is_judging else record.model_usage
 
     def lines(self, now: float) -> tuple[str, ...]:
         """What there is to say: how far and how long; outcomes, rate and tokens (of this start, and how many sessions were
@@ -84,14 +85,18 @@ class Progress:
     `close` may be called twice and without `start`; it leaves the terminal as it was found, also after Ctrl-C.
     """
 
-    def __init__(self, stream: TextIO, *, quiet: bool = False, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, *, quiet: bool = False, is_judging: bool = False, clock: Clock = time.monotonic
+    ) -> None:
+        """`is_judging`: answers that a tape has are judged again, so that the tokens are the judge's."""
         self._clock = clock
+        self._is_judging = is_judging
         self._state = State(clock())
         self._display = _display(stream, self._lines_now, self._bar_now, clock, quiet=quiet)
 
     def start(self, total: int, done: int) -> None:
         """`total` sessions in all, `done` of them finished in earlier starts."""
-        self._state = State(self._clock(), total, done)
+        self._state = State(self._clock(), total, done, is_judging=self._is_judging)
         self._display.open()
 
     def sample_started(self, sample_id: str) -> None:  # noqa: ARG002  part of the interface; the display counts only

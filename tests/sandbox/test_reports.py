@@ -272,6 +272,18 @@ def test_progress_in_a_log_is_a_line_now_and_then() -> None:
     )
 
 
+def test_progress_of_judging_again_counts_the_judges_tokens() -> None:
+    stream, time = io.StringIO(), Time()
+    progress = Progress(stream, is_judging=True, clock=time)
+    progress.start(total=1, done=0)
+    progress.sample_started("q1")
+    time.now += 20
+    asked = Usage(prompt_tokens=900, completion_tokens=50)
+    progress.sample_finished(finished(1).model_copy(update={"judge_usage": asked}))
+    progress.close()
+    assert stream.getvalue().splitlines()[-1].endswith(" · tokens in 900, out 50")
+
+
 def test_a_long_wait_for_a_server_is_told_of_while_it_lasts() -> None:
     stream, time = io.StringIO(), Time()
     progress = Progress(stream, clock=time)
