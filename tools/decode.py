@@ -81,8 +81,8 @@ def decode(body: bytes, header_charset: str | None = None) -> Decoded:
 
     In this order: byte order mark; ISO-2022-JP escapes; valid UTF-8 with sequences of three bytes; the encoding that
     the header, then the page declares (one of single bytes last), where the bytes obey it strictly and no other reading
-    is plainly the right one;
-    else the reading of UTF-8, Shift_JIS (cp932) and EUC-JP with the fewest errors, then the largest share of kana.
+    is plainly the right one; else the reading of UTF-8, Shift_JIS (cp932) and EUC-JP with the fewest errors, then the
+    largest share of kana.
     """
     marked = _by_mark(body)
     if marked is not None:

@@ -114,9 +114,9 @@ def fetch(wanted: HubFile, hub: Hub) -> PinnedFile:
         commit, file = wanted.revision or "", wanted.file
         if not _COMMIT.fullmatch(commit) or file is None:
             info = api.dataset_info(wanted.repo, revision=wanted.revision)
-            if not _COMMIT.fullmatch(info.sha or ""):
-                raise SetupError(f"{name}: the hub does not say which commit this is; name one: @COMMIT")
             commit = info.sha or ""
+            if not _COMMIT.fullmatch(commit):
+                raise SetupError(f"{name}: the hub does not say which commit this is; name one: @COMMIT")
             file = _chosen(name, [item.rfilename for item in info.siblings or ()], file)
         path = api.hf_hub_download(wanted.repo, file, repo_type="dataset", revision=commit, cache_dir=hub.cache)
     except (httpx2.HTTPError, OSError, ValueError) as error:
